@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+/*
+ * Differences of hardware counters: width, wrap, reset. A decrease is a wrap only where the wrapped difference is
+ * plausible for the elapsed time, else the counter went backwards and there is no value.
+ */
+
+#include "cstated/field.h"
+
+typedef struct CounterRule {
+        uint64_t range;     /* modulus; 0 means 2^64 */
+        uint64_t max_delta; /* the most the counter can move in the elapsed time; 0: no bound known */
+} CounterRule;
+
+/*
+ * cur - prev under the rule. REASON_NONE and *ret set; REASON_BACKWARDS where it fell and cannot have wrapped,
+ * REASON_RESET where it fell to (nearly) zero, REASON_OUT_OF_RANGE where it rose implausibly.
+ */
+Reason counter_delta(const CounterRule *rule, uint64_t prev, uint64_t cur, uint64_t *ret);

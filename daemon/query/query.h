@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+/*
+ * Runs a QuerySpec over the store: one pass, bounded memory, rows handed out as they are complete. Ratios aggregate as
+ * sum(num)/sum(den); min, max and stddev are over the ticks (raw) of a bucket.
+ */
+
+#include "query/query-spec.h"
+#include "store/store.h"
+
+typedef struct QueryRow {
+        uint64_t time_us;          /* bucket start; without step each tick's end */
+        const MetricSpec *metric;
+        Scope scope;
+        int64_t package, die, core, cpu; /* kernel ids, -1 where wider */
+        const char *state;         /* idle state name or NULL */
+        Reason reason;             /* REASON_NONE: values count */
+        double mean, min, max, stddev, sum;
+        uint64_t count;            /* ticks with a value */
+} QueryRow;
+
+typedef struct QueryInfo {
+        uint64_t start_us, end_us, step_us;
+        StoreTier tier;
+        uint64_t samples, expected, gaps;
+} QueryInfo;
+
+typedef struct Query Query;
+
+enum {
+        QUERY_E_TOO_MANY = 1, /* more than QUERY_POINTS_MAX points a series or the byte budget: error filled (param, how to ask better) */
+};
+int query_new(StoreReader *r, const QuerySpec *spec, Query **ret, QueryError *ret_error);
+Query *query_free(Query *q);
+DEFINE_CLEANUP(Query *, query_free);
+/* 1: *ret is the next row (borrowed); 0: end; 2: a slice of work is done and no row is ready yet (call again); <0. */
+int query_next(Query *q, const QueryRow **ret);
+/* Valid after the end (samples, gaps) or at once (window, step, tier). */
+void query_info(const Query *q, QueryInfo *ret);

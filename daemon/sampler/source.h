@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+/*
+ * A source of counters: one `const SourceOps` table, one opaque instance. Each can fail alone, per CPU and per
+ * register, and come back. The sampler asks in this order: probe (what columns could you give? adds them to the
+ * layout), open, then read once a tick; close. A source never logs; it fills its SourceStatus.
+ *
+ * Columns: probe adds with layout_add and sets width, range, scale and source. After layout_finish() the sampler calls
+ * open with the finished machine. read() writes values and reasons of its own columns only.
+ */
+
+#include "model/machine.h"
+#include "model/sample.h"
+#include "sampler/status.h"
+#include "sampler/sysfs.h"
+
+typedef enum WakePolicy {
+        WAKE_LOCAL,
+        WAKE_LAZY,
+        WAKE_ALWAYS,
+} WakePolicy;
+
+/* What passive sources (which come first) found out in this turn, for the ones that may wake CPUs. By cpu index. */
+typedef struct CpuActivity {
+        bool slept;    /* never left idle since the last tick: reading it remotely would wake it */
+        uint32_t busy_permille; /* how much of the interval it was awake, as far as known */
+} CpuActivity;
+
+typedef struct SourceTurn {
+        const Machine *machine;
+        Tick *tick;              /* header filled as far as known; values to fill */
+        CpuActivity *activity;   /* n_cpus; passive sources fill, others read */
+        WakePolicy wake_policy;
+        uint64_t now_ns;         /* CLOCK_MONOTONIC at the turn's start */
+        uint64_t prev_ns;        /* of the turn before, 0: none */
+        uint64_t n_remote_reads; /* sources add */
+        uint64_t n_wakeups;      /* reads of sleeping CPUs */
+} SourceTurn;
+
+typedef struct Source Source;
+
+typedef struct SourceOps {
+        const char *name;
+        bool passive; /* touches no other CPU */
+        /* Allocates the instance and adds its columns to m->layout; m has entities and idle sets filled. Sets *status. <0 only for -ENOMEM. */
+        int (*probe)(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, SourceStatus *status);
+        /* Opens what read needs, against the finished layout. */
+        int (*open)(Source *s, const Machine *m);
+        /* One turn. A failed value gets a reason, never a made-up number. Returns 1 where the set of columns it could give has changed (re-probe), else 0 or -errno. */
+        int (*read)(Source *s, SourceTurn *turn, SourceStatus *status);
+        Source *(*close)(Source *s); /* NULL ok; returns NULL */
+} SourceOps;
+
+/* Embedded first in each source's own struct. */
+struct Source {
+        const SourceOps *ops;
+        uint8_t index;
+};
+
+/* All sources in the order they are read (passive ones first), NULL-terminated; optional ones have fallback twins that say absent. */
+extern const SourceOps *const source_table[];
+
+extern const SourceOps source_ops_cpuidle, source_ops_irq, source_ops_stat, source_ops_idletrace, source_ops_msr, source_ops_perf, source_ops_powercap;
+
+/* A column's slots in a tick for tests and sources: NULL where the layout lacks it. */
+static inline uint64_t *source_values(const SourceTurn *t, FieldId f, uint8_t instance, uint8_t **ret_reasons) {
+        const LayoutColumn *c = layout_find(&t->machine->layout, f, instance);
+        if (!c)
+                return NULL;
+        *ret_reasons = t->tick->reasons + c->offset;
+        return t->tick->values + c->offset;
+}
+
+/* Maps an errno of opening or reading to state and hint ("needs CAP_SYS_RAWIO ... then restart cstated"). */
+void source_status_set_error(SourceStatus *s, int error, const char *what);

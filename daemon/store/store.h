@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+/*
+ * One sqlite file of history (DESIGN 7). The Store is the one writer; a StoreReader is a read-only view of a file, with
+ * the writer's open minute where the writer lives in the same process. Nobody else opens the file.
+ *
+ * Time in the store is microseconds UTC; order is by sequence, since a clock can be set back.
+ */
+
+#include "model/sample.h"
+
+typedef struct StoreConfig {
+        const char *path;        /* the database */
+        const char *runtime_dir; /* where the open minute lives; NULL: beside the database */
+        uint64_t raw_retention_usec, minute_retention_usec, hour_retention_usec;
+        uint64_t max_size_bytes;
+        uint64_t durable_head_usec; /* 0: off */
+} StoreConfig;
+
+#define STORE_CONFIG_INIT { \
+                .raw_retention_usec = 3ULL * 86400 * 1000000, \
+                .minute_retention_usec = 30ULL * 86400 * 1000000, \
+                .hour_retention_usec = 730ULL * 86400 * 1000000, \
+                .max_size_bytes = 2ULL << 30, \
+        }
+
+typedef enum StoreTier {
+        TIER_RAW,
+        TIER_1M,
+        TIER_1H,
+} StoreTier;
+const char *store_tier_name(StoreTier t); /* "raw", "1m", "1h" */
+
+typedef struct Store Store;
+
+enum {
+        STORE_E_NEWER = 1, /* written by a newer version: untouched; exit 78 */
+        STORE_E_FOREIGN,   /* not a cstated database (application_id): untouched */
+};
+/*
+ * Opens or creates; migrates older schemas; a damaged file is moved aside under a dated name and a new one begun
+ * (store_figures tells). -errno where the directory cannot be written: then the Store still comes back in *ret, keeps
+ * ticks in its bounded ring and retries (degraded); NULL only for -ENOMEM and STORE_E_*.
+ */
+int store_open(const StoreConfig *c, uint64_t now_us, Store **ret);
+Store *store_close(Store *s); /* commits the open minute first; NULL ok */
+DEFINE_CLEANUP(Store *, store_close);
+
+/* A new machine: the open minute ends, a topo row begins. m is borrowed for the call. */
+int store_set_machine(Store *s, const Machine *m, uint64_t now_us);
+/* One sample, into the open minute; commits when its wall minute is over. Disk trouble is not an error here (the ring keeps it, figures say so); -ENOMEM only. */
+int store_append(Store *s, const Sample *sample);
+int store_event(Store *s, uint64_t time_us, const char *kind, int64_t cpu, const char *text);
+/* Ends the open minute now (SIGTERM, hotplug, clock step). */
+int store_flush(Store *s);
+/* A bounded piece of housekeeping (expiry, incremental vacuum, checkpoint): 1 where more is left. */
+int store_maintain(Store *s, uint64_t now_us);
+
+typedef struct StoreLabel {
+        char name[65];
+        uint64_t start_us, end_us; /* end 0: still open */
+        char *meta;                /* JSON object text or NULL */
+} StoreLabel;
+/* A label is a set of windows of the same name. */
+int store_label_add(Store *s, const StoreLabel *l);
+int store_label_remove(Store *s, const char *name); /* -ENOENT */
+
+typedef struct StoreTierFigures {
+        uint64_t rows, oldest_us, newest_us;
+} StoreTierFigures;
+
+typedef struct StoreFigures {
+        char path[256];
+        bool degraded;
+        char problem[160];        /* "database or disk is full: ...", "" if none */
+        uint64_t bytes, wal_bytes;
+        uint64_t last_commit_us;
+        uint64_t commits, ticks, ticks_lost, ring_ticks; /* lost: overwritten in the ring while degraded */
+        uint64_t bytes_written;   /* by us since start, for bytes an hour */
+        StoreTierFigures tier[3];
+        char moved_aside[256];    /* name of a damaged file moved away at open, "" if none */
+} StoreFigures;
+void store_figures(Store *s, StoreFigures *ret);
+
+/* ---- reading ---- */
+
+typedef struct StoreReader StoreReader;
+/* live: the writer in this process (its open minute is included) or NULL. STORE_E_* as store_open; -ENOENT. */
+int store_reader_open(const char *path, Store *live, StoreReader **ret);
+StoreReader *store_reader_close(StoreReader *r);
+DEFINE_CLEANUP(StoreReader *, store_reader_close);
+/* Time budget of the statements that follow, from now; 0: none. Past it calls return -ETIME. */
+void store_reader_set_deadline(StoreReader *r, uint64_t usec);
+
+/* Which fields over which window. */
+typedef struct StoreScanSpec {
+        uint64_t start_us, end_us; /* half-open; a tick belongs to the window its end lies in: start < end_of_tick <= end */
+        StoreTier tier;
+        const FieldId *fields;     /* only these are decoded (all their instances) */
+        size_t n_fields;
+} StoreScanSpec;
+
+/* A run of ticks (raw) or rollup rows (1m, 1h) under one machine. Borrowed until the next call. */
+typedef struct StoreBlock {
+        const Machine *machine;
+        const Layout *layout;   /* of the samples: only columns asked for, all entities */
+        uint32_t epoch;
+        size_t n;               /* ticks or rollup rows */
+        const uint64_t *start_us, *end_us; /* n each */
+        const uint64_t *dt_ns;  /* n each: time covered */
+        /*
+         * raw: values[slot * n + i], reasons likewise, slot as in the layout (column offset + entity).
+         * rollups: sums in values; n_ticks[slot * n + i] ticks with a value (0: null, reason says why).
+         */
+        const int64_t *values;
+        const uint8_t *reasons;
+        const uint32_t *n_ticks; /* NULL for raw */
+        /* rollups only: spread over ticks of the value itself */
+        const double *m2;
+        const int64_t *min, *max;
+} StoreBlock;
+
+typedef struct StoreScan StoreScan;
+int store_scan_new(StoreReader *r, const StoreScanSpec *spec, StoreScan **ret);
+StoreScan *store_scan_free(StoreScan *s);
+DEFINE_CLEANUP(StoreScan *, store_scan_free);
+/* 1: *ret is the next block in order of sequence; 0: end; -ETIME past the deadline; -EBADMSG damaged. Holds no transaction between calls. */
+int store_scan_next(StoreScan *s, const StoreBlock **ret);
+
+/* Oldest and newest tick of a tier, 0 where empty. */
+int store_reader_bounds(StoreReader *r, StoreTier tier, uint64_t *ret_oldest_us, uint64_t *ret_newest_us);
+/* The newest machine, owned by the reader; NULL where there is none yet. */
+int store_reader_machine(StoreReader *r, const Machine **ret);
+/* Calls fn for each label (name NULL: all), newest start first; fn returns <0 to stop. */
+int store_reader_labels(StoreReader *r, const char *name, int (*fn)(void *userdata, const StoreLabel *l), void *userdata);
+typedef struct StoreEvent {
+        uint64_t id, time_us;
+        int64_t cpu;
+        const char *kind, *text;
+} StoreEvent;
+int store_reader_events(StoreReader *r, uint64_t start_us, uint64_t end_us, const char *kind, size_t max,
+        int (*fn)(void *userdata, const StoreEvent *e), void *userdata);
