@@ -43,7 +43,7 @@ typedef struct Request {
 typedef struct ReplyStream ReplyStream;
 struct ReplyStream {
         /* Appends the next piece to j (cleared by the caller). 1: more to come; 0: that was the last; 2: nothing yet, call again; <0: broken off. Works at most ~20 ms. */
-        int (*next)(ReplyStream *s, Json *j);
+        int (*next)(ReplyStream *s, JsonWriter *j);
         void (*free)(ReplyStream *s);
 };
 
