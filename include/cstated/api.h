@@ -43,7 +43,7 @@ enum {
 };
 
 /* Journal message ids (sd-id128, made once for us) */
-#define CSTATED_MESSAGE_ERRATUM "aab7c14619b94fdd8e82dca2e3d20330" /* an erratum of MONITOR/MWAIT is not worked around by this kernel */
+#define CSTATED_MESSAGE_ERRATUM "aab7c14619b94fdd8e82dca2e3d20330" /* an erratum this kernel does not work around */
 #define CSTATED_MESSAGE_SOURCE "f912cb0a2fc54c4a8552f141826505ff" /* a source came or went */
 #define CSTATED_MESSAGE_STORE "f7501d27fc4742dd8c1f050c2d025f25" /* the store is degraded, or well again */
 #define CSTATED_MESSAGE_SAMPLER_DIED "18b01a03629541daab41744c303fc7d6" /* the sampler ended */
