@@ -6,6 +6,7 @@
  * --local) and sees the same JSON as over HTTP.
  */
 
+#include "api/totals.h"
 #include "base/json-writer.h"
 #include "model/sample.h"
 #include "query/query-spec.h"
@@ -23,6 +24,7 @@ typedef struct Service {
         uint64_t interval_usec;
         uint64_t (*now_us)(void);
         const TickHeader *tick;       /* last, for self figures; NULL */
+        const Totals *totals;         /* fed by the owner with every sample, for /metrics; NULL */
         uint64_t server_cpu_ns, server_rss_bytes;
         const char *notes[8];         /* "runs as uid 0 with empty capability sets" */
         size_t n_notes;

@@ -13,7 +13,7 @@ typedef struct QueryRow {
         uint64_t time_us;          /* bucket start; without step each tick's end */
         const MetricSpec *metric;
         Scope scope;
-        int64_t package, die, core, cpu; /* kernel ids, -1 where wider */
+        int64_t package, die, module, core, cpu; /* kernel ids, -1 where wider or none */
         const char *state;         /* idle state name or NULL */
         Reason reason;             /* REASON_NONE: values count */
         double mean, min, max, stddev, sum;
