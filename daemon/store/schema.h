@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+/* The schema: making it, knowing ours from foreign and newer files, stepping older ones up. Private to
+ * daemon/store. */
+
+#include "store/db.h"
+
+#define SCHEMA_APPLICATION_ID 0x43535444 /* "CSTD" */
+#define SCHEMA_VERSION        1
+
+enum {
+        SCHEMA_OURS,  /* of this version or older */
+        SCHEMA_EMPTY, /* no table yet */
+        SCHEMA_NEWER,
+        SCHEMA_FOREIGN,
+};
+/* Whose file is this? Reads only. SCHEMA_* and *ret_version (its user_version), or -errno. */
+int schema_probe(sqlite3 *db, int64_t *ret_version);
+/*
+ * On a writer's connection just opened: makes the tables or migrates them, then journal mode and the rest.
+ * SCHEMA_OURS when done; SCHEMA_NEWER, SCHEMA_FOREIGN: untouched.
+ */
+int schema_open(sqlite3 *db);
