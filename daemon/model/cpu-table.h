@@ -40,11 +40,16 @@ enum { /* quirks */
 typedef struct CpuModel {
         const char *vendor; /* "GenuineIntel", ... */
         uint32_t family, model_first, model_last; /* a range for AMD families; equal elsewhere */
+        uint8_t stepping_first, stepping_last;    /* 0..15 but where one model number has several cores (06_55) */
+        CpuCoreType core_type;                    /* CORE_TYPE_NONE: of whatever type */
         const char *uarch;
         unsigned core, package, rapl, quirks;
         uint32_t crystal_hz; /* where leaf 0x15 leaves it out; 0 unknown */
         uint32_t bclk_khz;   /* 100000, 133333; 0 unknown */
 } CpuModel;
 
-/* The row of this CPU, NULL where none matches (vendor, family, model all count). Core type picks P or E rows' quirks. */
+/*
+ * The row of this CPU, NULL where none matches (vendor, family, model and stepping all count). On a hybrid the core type
+ * picks the P or E row. Old CPUs have rows for their name alone: no counter is probed for them.
+ */
 const CpuModel *cpu_table_find(const CpuIdent *c);

@@ -20,15 +20,15 @@ typedef struct CpuidRegs {
 typedef int (*CpuidReadFn)(void *userdata, uint32_t leaf, uint32_t subleaf, CpuidRegs *ret);
 
 typedef enum CpuCoreType {
-        CORE_TYPE_NONE, /* not hybrid */
+        CORE_TYPE_NONE, /* leaf 0x1A says nothing */
         CORE_TYPE_PERFORMANCE, /* leaf 0x1A 0x40, Intel Core */
         CORE_TYPE_EFFICIENT,   /* leaf 0x1A 0x20, Intel Atom */
 } CpuCoreType;
 
 typedef struct CpuIdent {
-        char vendor[13];
+        char vendor[13];      /* the twelve bytes of leaf 0 ("  Shanghai  " keeps its blanks) */
         char brand[49];       /* trimmed */
-        char uarch[32];       /* "Westmere-EX", "" where unknown */
+        char uarch[48];       /* "Westmere-EX", "" where unknown */
         char hypervisor_vendor[13]; /* leaf 0x40000000, "" if none */
         uint32_t family, model, stepping;
         uint32_t signature;   /* leaf 1 EAX */
