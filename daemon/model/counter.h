@@ -13,8 +13,12 @@ typedef struct CounterRule {
         uint64_t max_delta; /* the most the counter can move in the elapsed time; 0: no bound known */
 } CounterRule;
 
+/* The modulus of a counter that is `width` bits wide, or has a range of its own (range != 0). */
+uint64_t counter_range(uint8_t width, uint64_t range);
+
 /*
- * cur - prev under the rule. REASON_NONE and *ret set; REASON_BACKWARDS where it fell and cannot have wrapped,
- * REASON_RESET where it fell to (nearly) zero, REASON_OUT_OF_RANGE where it rose implausibly.
+ * cur - prev under the rule. REASON_NONE and *ret set; else *ret is untouched: REASON_BACKWARDS where it fell and
+ * cannot have wrapped, REASON_RESET where it fell to (nearly) zero, REASON_OUT_OF_RANGE where it rose implausibly or a
+ * reading lies beyond the range, REASON_GAP where more than one wrap may have passed (max_delta >= range).
  */
 Reason counter_delta(const CounterRule *rule, uint64_t prev, uint64_t cur, uint64_t *ret);

@@ -15,6 +15,11 @@
 #include "model/cpuid.h"
 #include "cstated/field.h"
 
+#define MACHINE_CPUS_MAX 8192       /* CONFIG_NR_CPUS's highest */
+#define MACHINE_CPU_ID_MAX 65536    /* ids have gaps */
+#define MACHINE_IDLE_SETS_MAX 64
+#define MACHINE_IDENTS_MAX 16
+
 typedef struct IdleState {
         char name[16];
         char desc[48];
@@ -95,12 +100,25 @@ Machine *machine_copy(const Machine *m);
 /* Entity index by kernel id; UINT32_MAX where it is not. */
 uint32_t machine_cpu_index(const Machine *m, uint32_t cpu_id);
 uint32_t machine_core_index(const Machine *m, int32_t package, int32_t die, int32_t core_id);
+uint32_t machine_module_index(const Machine *m, int32_t package, int32_t die, int32_t module_id);
 uint32_t machine_package_index(const Machine *m, int32_t package, int32_t die);
+/* Index of the entity's first online CPU. */
+uint32_t machine_first_cpu(const Machine *m, Scope s, uint32_t e);
 /* The entity of scope `to` that holds entity e of scope `from` (to is the wider one). UINT32_MAX: none (no modules). */
 uint32_t machine_parent(const Machine *m, Scope from, uint32_t e, Scope to);
 uint32_t machine_n_entities(const Machine *m, Scope s);
+/* Sets the layout's entity counts from the arrays and finishes it (again). */
+void machine_finish_layout(Machine *m);
+/* The CPU's idle states, NULL without cpuidle. */
+const IdleSet *machine_idle_set(const Machine *m, uint32_t cpu_index);
 /* The state of that name of the CPU's set: index, or -1. */
 int machine_state_index(const Machine *m, uint32_t cpu_index, const char *name);
+
+/*
+ * Everything that look-ups and loops rely on: counts within bounds, indices that point at something and agree with
+ * one another, sorted arrays. 0 or -EBADMSG. The sampler may assert it of what it built.
+ */
+int machine_validate(const Machine *m);
 
 /* JSON text, malloc'd; NULL when out of memory. */
 char *machine_to_json(const Machine *m);
