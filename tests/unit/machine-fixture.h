@@ -11,8 +11,10 @@ static inline void fixture_idle_set(IdleSet *set) {
         static const IdleState states[] = {
                 { .name = "POLL", .desc = "CPUIDLE CORE POLL IDLE", .mwait_hint = -1, .is_poll = true },
                 { .name = "C1", .desc = "MWAIT 0x00", .exit_latency_us = 2, .target_residency_us = 2 },
-                { .name = "C1E", .desc = "MWAIT 0x01", .exit_latency_us = 10, .target_residency_us = 20, .mwait_hint = 1 },
-                { .name = "C6", .desc = "MWAIT 0x20", .exit_latency_us = 133, .target_residency_us = 600, .mwait_hint = 0x20 },
+                { .name = "C1E", .desc = "MWAIT 0x01", .exit_latency_us = 10, .target_residency_us = 20,
+                        .mwait_hint = 1 },
+                { .name = "C6", .desc = "MWAIT 0x20", .exit_latency_us = 133, .target_residency_us = 600,
+                        .mwait_hint = 0x20 },
         };
 
         set->n_states = 4;
