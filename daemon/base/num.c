@@ -326,7 +326,7 @@ size_t num_format_fixed(double v, int decimals, char *buf, size_t size) {
         if (decimals == 0)
                 n = snprintf(buf, size, "%s%llu", v < 0 && scaled > 0 ? "-" : "", (unsigned long long) scaled);
         else
-                n = snprintf(buf, size, "%s%llu.%0*llu", v < 0 && scaled > 0 ? "-" : "", (unsigned long long) (scaled / unit),
-                        decimals, (unsigned long long) (scaled % unit));
+                n = snprintf(buf, size, "%s%llu.%0*llu", v < 0 && scaled > 0 ? "-" : "",
+                        (unsigned long long) (scaled / unit), decimals, (unsigned long long) (scaled % unit));
         return (size_t) n;
 }

@@ -119,8 +119,8 @@ void timespan_format(uint64_t usec, char *buf, size_t size) {
                         continue;
                 usec %= parts[i].usec;
                 if (n < size)
-                        n += (size_t) snprintf(buf + n, size - n, "%s%llu%s", n > 0 ? " " : "", (unsigned long long) count,
-                                parts[i].suffix);
+                        n += (size_t) snprintf(buf + n, size - n, "%s%llu%s", n > 0 ? " " : "",
+                                (unsigned long long) count, parts[i].suffix);
         }
 }
 
@@ -133,7 +133,8 @@ static int64_t days_from_civil(int64_t year, unsigned month, unsigned day) {
         era = (year >= 0 ? year : year - 399) / 400;
         year_of_era = (unsigned) (year - era * 400);
         day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-        return era * 146097 + (int64_t) (year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year) - 719468;
+        return era * 146097 + (int64_t) (year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year) -
+                719468;
 }
 
 static void civil_from_days(int64_t days, int64_t *year, unsigned *month, unsigned *day) {

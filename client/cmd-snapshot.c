@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cstatectl snapshot: turbostat's table for the last complete interval, at once. */
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#include "client/columns.h"
+#include "client/conn.h"
+#include "cstated/api.h"
+#include "cstated/num.h"
+#include "cstated/timespan.h"
+
+#define SELECTIONS_MAX 32
+
+typedef enum SnapshotFormat { SNAPSHOT_TABLE, SNAPSHOT_TSV, SNAPSHOT_CSV, SNAPSHOT_JSON } SnapshotFormat;
+
+typedef struct SnapshotOptions {
+        uint64_t interval_usec;
+        uint64_t n_iterations; /* 0: no end */
+        bool iterate, summary_only, joules, list;
+        SnapshotFormat format;
+        const char *out;
+        const char *cpus; /* list, "core", "package", NULL all */
+        struct {
+                const char *list;
+                bool show;
+        } selections[SELECTIONS_MAX];
+        size_t n_selections;
+} SnapshotOptions;
+
+static void print_help(void) {
+        puts("usage: cstatectl [WHERE] snapshot [OPTION]...\n\n"
+             "The last complete interval as turbostat prints it: a summary row, then one\n"
+             "row a CPU; values of a core or package stand in the row of its first CPU.\n"
+             "A value that is not there prints \"-\".\n\n"
+             "  -i, --interval SEC      repeat every SEC seconds (until -n or Ctrl-C)\n"
+             "  -n, --num_iterations N  print N tables\n"
+             "  -S, --Summary           only the summary row\n"
+             "  -q, --quiet             accepted; there is no header to leave out\n"
+             "  -s, --show COLUMN,...   only these columns or groups: all, default,\n"
+             "                          topology, idle, frequency, power, thermal, wake,\n"
+             "                          sysfs (cpuidle), other\n"
+             "  -H, --hide COLUMN,...   all but these\n"
+             "  -c, --cpu LIST          only these CPUs (0-3,8), or \"core\", \"package\":\n"
+             "                          the first CPU of each\n"
+             "  -J, --Joules            energy of the interval instead of watts\n"
+             "  -l, --list              names of the columns\n"
+             "  -o, --out FILE          write there\n"
+             "      --format FORMAT     table (default), tsv, csv, json");
+}
+
+static int parse_format(const char *s, SnapshotFormat *ret) {
+        static const char *const names[] = { "table", "tsv", "csv", "json" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (strcmp(names[i], s) == 0) {
+                        *ret = (SnapshotFormat) i;
+                        return 0;
+                }
+        ctl_error("--format: \"%s\" is none of table, tsv, csv, json", s);
+        return -EINVAL;
+}
+
+static int parse_interval(const char *s, uint64_t *ret) {
+        uint64_t usec;
+
+        if (timespan_parse(s, &usec) < 0 || usec < 100 * USEC_PER_MSEC || usec > 3600 * USEC_PER_SEC) {
+                ctl_error("--interval: \"%s\" is no time from 0.1 to 3600 seconds (RAPL counters move once a millisecond)", s);
+                return -EINVAL;
+        }
+        *ret = usec;
+        return 0;
+}
+
+static int add_selection(SnapshotOptions *o, const char *list, bool show) {
+        if (o->n_selections >= SELECTIONS_MAX) {
+                ctl_error("too many --show and --hide");
+                return -EINVAL;
+        }
+        o->selections[o->n_selections].list = list;
+        o->selections[o->n_selections++].show = show;
+        return 0;
+}
+
+static int parse_cpus(const char *s, SnapshotOptions *o) {
+        _cleanup_free_ uint32_t *ids = NULL;
+        size_t n;
+
+        if (strcmp(s, "core") != 0 && strcmp(s, "package") != 0 && num_parse_cpulist(s, 65536, &ids, &n) < 0) {
+                ctl_error("--cpu: \"%s\" is no CPU list (0-3,8), \"core\" or \"package\"", s);
+                return -EINVAL;
+        }
+        o->cpus = s;
+        return 0;
+}
+
+enum { OPTION_HELP = 256, OPTION_FORMAT };
+
+/* 0 go on, 1 help was printed, <0 wrong. */
+static int parse_option(int c, SnapshotOptions *o) {
+        switch (c) {
+        case 'i':
+                o->iterate = true;
+                return parse_interval(optarg, &o->interval_usec);
+        case 'n':
+                o->iterate = true;
+                if (num_parse_u64(optarg, &o->n_iterations) < 0 || o->n_iterations == 0) {
+                        ctl_error("--num_iterations: \"%s\" is no positive number", optarg);
+                        return -EINVAL;
+                }
+                return 0;
+        case 'S':
+                o->summary_only = true;
+                return 0;
+        case 'q':
+                return 0;
+        case 's':
+        case 'H':
+                return add_selection(o, optarg, c == 's');
+        case 'c':
+                return parse_cpus(optarg, o);
+        case 'J':
+                o->joules = true;
+                return 0;
+        case 'l':
+                o->list = true;
+                return 0;
+        case 'o':
+                o->out = optarg;
+                return 0;
+        case OPTION_FORMAT:
+                return parse_format(optarg, &o->format);
+        case OPTION_HELP:
+                print_help();
+                return 1;
+        default:
+                return -EINVAL;
+        }
+}
+
+static int parse_options(int argc, char **argv, SnapshotOptions *o) {
+        static const struct option options[] = {
+                { "interval", required_argument, NULL, 'i' }, { "num_iterations", required_argument, NULL, 'n' },
+                { "Summary", no_argument, NULL, 'S' }, { "summary", no_argument, NULL, 'S' }, { "quiet", no_argument, NULL, 'q' },
+                { "show", required_argument, NULL, 's' }, { "hide", required_argument, NULL, 'H' },
+                { "cpu", required_argument, NULL, 'c' }, { "Joules", no_argument, NULL, 'J' }, { "list", no_argument, NULL, 'l' },
+                { "out", required_argument, NULL, 'o' }, { "format", required_argument, NULL, OPTION_FORMAT },
+                { "help", no_argument, NULL, OPTION_HELP }, {},
+        };
+        int c, r;
+
+        optind = 0;
+        while ((c = getopt_long(argc, argv, "i:n:Sqs:H:c:Jlo:", options, NULL)) >= 0) {
+                r = parse_option(c, o);
+                if (r != 0)
+                        return r;
+        }
+        if (optind < argc) {
+                ctl_error("unexpected argument \"%s\"", argv[optind]);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+static int select_columns(const SnapshotOptions *o, ColumnSet *set) {
+        bool first = true;
+        char word[64];
+
+        for (size_t i = 0; i < o->n_selections; i++) {
+                if (columns_select(set, o->selections[i].list, o->selections[i].show, first, word, sizeof(word)) < 0) {
+                        ctl_error("--%s: there is no column or group \"%s\" (--list names them)",
+                                o->selections[i].show ? "show" : "hide", word);
+                        return -EINVAL;
+                }
+                if (o->selections[i].show)
+                        first = false;
+        }
+        return 0;
+}
+
+/* The first CPU of each core or package, where --cpu says so. */
+static bool is_first_of(json_t *snapshot, json_t *cpu, bool core) {
+        json_t *other;
+        size_t i;
+
+        json_array_foreach(json_object_get(snapshot, "cpus"), i, other)
+                if (json_equal(json_object_get(other, "package"), json_object_get(cpu, "package")) &&
+                        (!core || json_equal(json_object_get(other, "core"), json_object_get(cpu, "core"))))
+                        return other == cpu;
+        return false;
+}
+
+static bool cpu_wanted(const SnapshotOptions *o, json_t *snapshot, json_t *cpu) {
+        _cleanup_free_ uint32_t *ids = NULL;
+        size_t n;
+
+        if (!o->cpus)
+                return true;
+        if (strcmp(o->cpus, "core") == 0 || strcmp(o->cpus, "package") == 0)
+                return is_first_of(snapshot, cpu, o->cpus[0] == 'c');
+        if (num_parse_cpulist(o->cpus, 65536, &ids, &n) < 0)
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (json_integer_value(json_object_get(cpu, "cpu")) == (json_int_t) ids[i])
+                        return true;
+        return false;
+}
+
+static char separator(const SnapshotOptions *o) {
+        return o->format == SNAPSHOT_CSV ? ',' : '\t';
+}
+
+static void print_header(const SnapshotOptions *o, const ColumnSet *set, FILE *out) {
+        bool any = false;
+
+        for (size_t i = 0; i < set->n; i++)
+                if (set->columns[i].shown) {
+                        if (any)
+                                (void) fputc(separator(o), out);
+                        (void) fputs(set->columns[i].name, out);
+                        any = true;
+                }
+        (void) fputc('\n', out);
+}
+
+/* turbostat ends a row after the last cell that has something to say; a core's later threads have short rows. */
+static void print_row(const SnapshotOptions *o, const ColumnSet *set, json_t *snapshot, json_t *cpu, FILE *out) {
+        ColumnFormat format = o->format == SNAPSHOT_TABLE ? COLUMN_FORMAT_TABLE : COLUMN_FORMAT_FULL;
+        size_t pending = 0;
+        bool first = true;
+        char text[64];
+
+        for (size_t i = 0; i < set->n; i++) {
+                if (!set->columns[i].shown)
+                        continue;
+                if (!first)
+                        pending++;
+                first = false;
+                if (!column_text(&set->columns[i], snapshot, cpu, format, text, sizeof(text)) && o->format == SNAPSHOT_TABLE)
+                        continue;
+                for (; pending > 0; pending--)
+                        (void) fputc(separator(o), out);
+                (void) fputs(text, out);
+        }
+        (void) fputc('\n', out);
+}
+
+static void print_list(const ColumnSet *set, FILE *out) {
+        for (size_t i = 0; i < set->n; i++)
+                (void) fprintf(out, "%s%s", i > 0 ? "," : "", set->columns[i].name);
+        (void) fputc('\n', out);
+}
+
+static int compare_topology(const void *a, const void *b) {
+        static const char *const keys[] = { "package", "die", "core", "cpu" };
+        json_t *x = *(json_t *const *) a, *y = *(json_t *const *) b;
+
+        for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+                json_int_t p = json_integer_value(json_object_get(x, keys[i]));
+                json_int_t q = json_integer_value(json_object_get(y, keys[i]));
+
+                if (p != q)
+                        return p < q ? -1 : 1;
+        }
+        return 0;
+}
+
+/* turbostat walks package, die, core, thread; the JSON's order is by CPU id. */
+static int print_cpus(const SnapshotOptions *o, const ColumnSet *set, json_t *snapshot, FILE *out) {
+        json_t *cpus = json_object_get(snapshot, "cpus"), *cpu;
+        size_t n = json_array_size(cpus), i;
+        _cleanup_free_ json_t **sorted = calloc(n + 1, sizeof(*sorted));
+
+        if (!sorted)
+                return CTL_EXIT_FAILURE;
+        json_array_foreach(cpus, i, cpu)
+                sorted[i] = cpu;
+        qsort(sorted, n, sizeof(*sorted), compare_topology);
+        for (i = 0; i < n; i++)
+                if (cpu_wanted(o, snapshot, sorted[i]))
+                        print_row(o, set, snapshot, sorted[i], out);
+        return CTL_EXIT_OK;
+}
+
+static int print_snapshot(const SnapshotOptions *o, json_t *snapshot, bool first, FILE *out) {
+        ColumnSet *set;
+        int r = CTL_EXIT_OK;
+
+        if (o->format == SNAPSHOT_JSON) {
+                (void) json_dumpf(snapshot, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
+                (void) fputc('\n', out);
+                return CTL_EXIT_OK;
+        }
+        set = malloc(sizeof(*set));
+        if (!set)
+                return CTL_EXIT_FAILURE;
+        columns_from_snapshot(snapshot, o->joules, set);
+        if (select_columns(o, set) < 0)
+                r = CTL_EXIT_USAGE;
+        else if (o->list)
+                print_list(set, out);
+        else {
+                if (first || !o->summary_only)
+                        print_header(o, set, out);
+                /* One CPU has no summary: turbostat prints it once. */
+                if (json_array_size(json_object_get(snapshot, "cpus")) > 1)
+                        print_row(o, set, snapshot, NULL, out);
+                if (!o->summary_only)
+                        r = print_cpus(o, set, snapshot, out);
+        }
+        free(set);
+        return r;
+}
+
+static int run(const Ctl *ctl, const SnapshotOptions *o, FILE *out) {
+        _cleanup_(conn_closep) Conn *conn = NULL;
+        uint64_t end_ms = 0;
+        int r;
+
+        r = conn_open(ctl, o->interval_usec, &conn);
+        for (uint64_t i = 0; r == CTL_EXIT_OK && (o->iterate && o->n_iterations == 0 ? true : i < MAX(o->n_iterations, 1u)); i++) {
+                /* With a daemon the first table is there already; later ones end an interval of -i after the one before. */
+                uint64_t after_ms = end_ms && o->iterate && !ctl->local ? end_ms + o->interval_usec / USEC_PER_MSEC - 50 : end_ms;
+                json_t *snapshot;
+
+                r = conn_next_snapshot(conn, after_ms, &snapshot);
+                if (r != CTL_EXIT_OK)
+                        break;
+                end_ms = (uint64_t) json_integer_value(json_object_get(snapshot, "end"));
+                r = print_snapshot(o, snapshot, i == 0, out);
+                json_decref(snapshot);
+                if (r == CTL_EXIT_OK && (fflush(out) != 0 || ferror(out)))
+                        r = out == stdout ? ctl_finish_stdout() : CTL_EXIT_FAILURE;
+                if (o->list)
+                        break;
+        }
+        return r;
+}
+
+int cmd_snapshot(const Ctl *ctl, int argc, char **argv) {
+        SnapshotOptions o = { .interval_usec = USEC_PER_SEC };
+        _cleanup_(fclosep) FILE *file = NULL;
+        int r;
+
+        r = parse_options(argc, argv, &o);
+        if (r < 0)
+                return ctl_usage_error("snapshot ");
+        if (r > 0)
+                return ctl_finish_stdout();
+        if (ctl->db) {
+                ctl_error("snapshot is the last interval of a running daemon; ask a database with \"query\"");
+                return CTL_EXIT_USAGE;
+        }
+        if (o.out) {
+                file = fopen(o.out, "we");
+                if (!file) {
+                        ctl_error("%s: %s", o.out, strerror(errno));
+                        return CTL_EXIT_FAILURE;
+                }
+        }
+        return run(ctl, &o, file ? file : stdout);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cstatectl: one verb a file, found by this table. Options that say where the data comes from stand before the verb;
+ * without a verb it is "snapshot", so that turbostat's habits work unchanged.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "client/ctl.h"
+#include "cstated/api.h"
+
+const Verb verbs[] = {
+        { "snapshot", "the last interval, a turbostat-like table (default)", cmd_snapshot },
+        { "query", "history as rows, CSV or JSON", cmd_query },
+        { "status", "health, sources and what measuring costs", cmd_status },
+        { NULL, NULL, NULL },
+};
+
+static void print_help(void) {
+        puts("usage: cstatectl [WHERE] [VERB] [OPTION]...\n\n"
+             "CPU idle states: what was requested, what was granted, what it cost.\n\n"
+             "Verbs (cstatectl VERB --help says more):");
+        for (const Verb *v = verbs; v->name; v++)
+                printf("  %-10s %s\n", v->name, v->summary);
+        puts("\nWhere the data comes from (before the verb):\n"
+             "      --connect SOCKET|HOST:PORT  a daemon elsewhere than\n"
+             "                      " CSTATED_DEFAULT_SOCKET " (or $CSTATED_CONNECT)\n"
+             "      --db FILE       a database, no daemon needed\n"
+             "      --local         sample here and now, no daemon, no database\n\n"
+             "      --help          this text\n"
+             "      --version       the version\n\n"
+             "Exit status: 0 ok, 1 failure, 2 usage, 3 no daemon, 4 no data,\n"
+             "5 doctor has findings.");
+}
+
+void ctl_error(const char *format, ...) {
+        va_list ap;
+
+        (void) fflush(stdout);
+        (void) fputs("cstatectl: ", stderr);
+        va_start(ap, format);
+        (void) vfprintf(stderr, format, ap);
+        va_end(ap);
+        (void) fputc('\n', stderr);
+}
+
+int ctl_usage_error(const char *verb) {
+        (void) fprintf(stderr, "Try \"cstatectl %s--help\".\n", verb);
+        return CTL_EXIT_USAGE;
+}
+
+int ctl_finish_stdout(void) {
+        if (fflush(stdout) == 0 && !ferror(stdout))
+                return CTL_EXIT_OK;
+        if (errno != EPIPE)
+                ctl_error("cannot write to standard output: %s", strerror(errno));
+        return CTL_EXIT_FAILURE;
+}
+
+/* "--name VALUE" or "--name=VALUE" at argv[*i]; moves *i to its last word. 1 taken, 0 another word, <0 no value. */
+static int take_option(int argc, char **argv, int *i, const char *name, const char **ret) {
+        size_t n = strlen(name);
+
+        if (strncmp(argv[*i], name, n) != 0)
+                return 0;
+        if (argv[*i][n] == '=') {
+                *ret = argv[*i] + n + 1;
+                return 1;
+        }
+        if (argv[*i][n])
+                return 0;
+        if (*i + 1 >= argc) {
+                ctl_error("%s needs a value", name);
+                return -EINVAL;
+        }
+        *ret = argv[++*i];
+        return 1;
+}
+
+/* Consumes options before the verb. Returns the index of the first other word, or <0 after an error. */
+static int parse_where(int argc, char **argv, Ctl *ret) {
+        int i, r;
+
+        for (i = 1; i < argc; i++) {
+                if (strcmp(argv[i], "--local") == 0) {
+                        ret->local = true;
+                        continue;
+                }
+                r = take_option(argc, argv, &i, "--connect", &ret->connect);
+                if (r == 0)
+                        r = take_option(argc, argv, &i, "--db", &ret->db);
+                if (r < 0)
+                        return r;
+                if (r == 0)
+                        break;
+        }
+        if (!!ret->connect + !!ret->db + ret->local > 1) {
+                ctl_error("--connect, --db and --local exclude each other");
+                return -EINVAL;
+        }
+        return i;
+}
+
+static int run_verb(const Ctl *ctl, int argc, char **argv) {
+        static char snapshot[] = "snapshot";
+
+        if (argc > 0 && argv[0][0] != '-') {
+                for (const Verb *v = verbs; v->name; v++)
+                        if (strcmp(v->name, argv[0]) == 0)
+                                return v->run(ctl, argc, argv);
+                ctl_error("there is no verb \"%s\"", argv[0]);
+                return ctl_usage_error("");
+        }
+        /* The verb may be left out; argv[-1] exists (a where-option or the program's name) and is ours to overwrite. */
+        argv[-1] = snapshot;
+        return cmd_snapshot(ctl, argc + 1, argv - 1);
+}
+
+int main(int argc, char **argv) {
+        Ctl ctl = {};
+        int first;
+
+        (void) signal(SIGPIPE, SIG_IGN);
+        if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+                print_help();
+                return ctl_finish_stdout();
+        }
+        if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+                puts("cstatectl " CSTATED_VERSION);
+                return ctl_finish_stdout();
+        }
+        first = parse_where(argc, argv, &ctl);
+        if (first < 0)
+                return ctl_usage_error("");
+        return run_verb(&ctl, argc - first, argv + first);
+}
