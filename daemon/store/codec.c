@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Patched frame of reference (Zukowski et al., "Super-Scalar RAM-CPU Cache Compression", 2006), fitted to
+ * minutes of 60 counters' differences: residuals to a sampled median or to the previous value, zigzag,
+ * bit-packed at the width that costs least, the few that do not fit apart.
+ *
+ *   column  := [nulls] body
+ *   nulls   := NULLS_BITMAP reason bitmap | NULLS_RUNS n_runs (reason length)*         (lengths sum to n)
+ *   body    := ALL_NULL reason | ZERO | CONSTANT zigzag-varint
+ *            | tag base n_exceptions bits (position high)*       tag = PREVIOUS? | width 0 ... 64
+ *
+ * Only values that are there are packed. Arithmetic is modulo 2^64, so that every int64 survives. Positions
+ * are one byte up to 256 values, else two; they ascend.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "cstated/field.h"
+#include "cstated/macro.h"
+
+#include "store/codec.h"
+
+enum {
+        TAG_WIDTH_MAX = 64,
+        TAG_PREVIOUS = 0x80,
+        TAG_NULLS_BITMAP = 65,
+        TAG_NULLS_RUNS,
+        TAG_ALL_NULL,
+        TAG_ZERO,
+        TAG_CONSTANT,
+};
+
+#define MEDIAN_SAMPLES 9
+
+uint8_t *codec_put_varint(uint8_t *out, uint64_t v) {
+        while (v >= 0x80) {
+                *out++ = (uint8_t) (v | 0x80);
+                v >>= 7;
+        }
+        *out++ = (uint8_t) v;
+        return out;
+}
+
+int codec_get_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret) {
+        const uint8_t *at = *p;
+        uint64_t v = 0;
+
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+                if (at == end)
+                        return -EBADMSG;
+                if (shift == 63 && *at > 1)
+                        return -EBADMSG;
+                v |= (uint64_t) (*at & 0x7f) << shift;
+                if (!(*at++ & 0x80)) {
+                        *p = at;
+                        *ret = v;
+                        return 0;
+                }
+        }
+        return -EBADMSG;
+}
+
+/* ---- encoding ---- */
+
+static unsigned bit_length(uint64_t v) {
+        return v ? 64 - (unsigned) __builtin_clzll(v) : 0;
+}
+
+static int64_t sampled_median(const int64_t *v, size_t n) {
+        int64_t s[MEDIAN_SAMPLES] = {};
+        size_t m = MIN(n, (size_t) MEDIAN_SAMPLES);
+
+        for (size_t i = 0; i < m; i++) {
+                int64_t x = v[i * n / m];
+                size_t at = i;
+
+                for (; at > 0 && s[at - 1] > x; at--)
+                        s[at] = s[at - 1];
+                s[at] = x;
+        }
+        return s[m / 2];
+}
+
+/* The width that costs least, in bits, from how many residuals have which length. An exception takes about a
+ * byte and 8/7 of a bit for each bit that sticks out. */
+static size_t best_width(const uint16_t histogram[65], size_t n, unsigned longest, unsigned *ret_width) {
+        size_t best = n * longest, exceptions = 0, excess = 0;
+
+        *ret_width = longest;
+        for (unsigned w = longest; w-- > 0;) {
+                size_t cost;
+
+                exceptions += histogram[w + 1];
+                excess += exceptions;
+                cost = n * w + 12 * exceptions + excess * 8 / 7;
+                if (cost < best) {
+                        best = cost;
+                        *ret_width = w;
+                }
+                if (12 * exceptions > best)
+                        break;
+        }
+        return best;
+}
+
+static uint8_t *put_bits(uint8_t *out, const uint64_t *z, size_t n, unsigned width) {
+        uint64_t acc = 0, mask = width == 64 ? UINT64_MAX : (1ULL << width) - 1;
+        unsigned fill = 0;
+
+        if (width == 0)
+                return out;
+        for (size_t i = 0; i < n; i++) {
+                uint64_t low = z[i] & mask;
+
+                acc |= low << fill;
+                if (fill + width < 64) {
+                        fill += width;
+                        continue;
+                }
+                memcpy(out, &acc, 8);
+                out += 8;
+                acc = fill ? low >> (64 - fill) : 0;
+                fill = fill + width - 64;
+        }
+        for (; fill > 0; fill = fill > 8 ? fill - 8 : 0) {
+                *out++ = (uint8_t) acc;
+                acc >>= 8;
+        }
+        return out;
+}
+
+static uint8_t *put_exceptions(uint8_t *out, const uint64_t *z, size_t n, unsigned width) {
+        for (size_t i = 0; i < n; i++)
+                if (z[i] >> width) {
+                        *out++ = (uint8_t) i;
+                        if (n > 256)
+                                *out++ = (uint8_t) (i >> 8);
+                        out = codec_put_varint(out, z[i] >> width);
+                }
+        return out;
+}
+
+static size_t count_exceptions(const uint64_t *z, size_t n, unsigned width) {
+        size_t count = 0;
+
+        for (size_t i = 0; i < n; i++)
+                count += z[i] >> width != 0;
+        return count;
+}
+
+static uint8_t *put_packed(uint8_t *out, const int64_t *v, size_t n) {
+        uint64_t z[2][CODEC_TICKS_MAX];
+        uint16_t histogram[2][65] = {};
+        int64_t base[2] = {sampled_median(v, n), v[0]};
+        uint64_t all[2] = {}, previous = (uint64_t) v[0];
+        unsigned width[2];
+        size_t cost[2];
+        unsigned mode;
+
+        for (size_t i = 0; i < n; i++) {
+                uint64_t x = (uint64_t) v[i];
+
+                z[0][i] = codec_zigzag((int64_t) (x - (uint64_t) base[0]));
+                z[1][i] = codec_zigzag((int64_t) (x - previous));
+                previous = x;
+                all[0] |= z[0][i];
+                all[1] |= z[1][i];
+                histogram[0][bit_length(z[0][i])]++;
+                histogram[1][bit_length(z[1][i])]++;
+        }
+        for (mode = 0; mode < 2; mode++)
+                cost[mode] = best_width(histogram[mode], n, bit_length(all[mode]), &width[mode]);
+        mode = cost[1] < cost[0];
+        *out++ = (uint8_t) (width[mode] | (mode ? TAG_PREVIOUS : 0));
+        out = codec_put_varint(out, codec_zigzag(base[mode]));
+        if (width[mode] == 64) /* nothing sticks out, and a shift by 64 is undefined */
+                return put_bits(codec_put_varint(out, 0), z[mode], n, 64);
+        out = codec_put_varint(out, count_exceptions(z[mode], n, width[mode]));
+        out = put_bits(out, z[mode], n, width[mode]);
+        return put_exceptions(out, z[mode], n, width[mode]);
+}
+
+static uint8_t *put_body(uint8_t *out, const int64_t *v, size_t n) {
+        size_t same = 1;
+
+        while (same < n && v[same] == v[0])
+                same++;
+        if (same < n)
+                return put_packed(out, v, n);
+        if (v[0] == 0) {
+                *out++ = TAG_ZERO;
+                return out;
+        }
+        *out++ = TAG_CONSTANT;
+        return codec_put_varint(out, codec_zigzag(v[0]));
+}
+
+/* The null map, as whichever of the two forms is shorter. */
+static uint8_t *put_nulls(uint8_t *out, const uint8_t *reasons, size_t n) {
+        size_t n_runs = 1;
+        uint8_t reason = REASON_NONE;
+        bool one_reason = true;
+
+        for (size_t i = 0; i < n; i++) {
+                if (i > 0 && reasons[i] != reasons[i - 1])
+                        n_runs++;
+                if (reasons[i] == REASON_NONE)
+                        continue;
+                if (reason == REASON_NONE)
+                        reason = reasons[i];
+                one_reason = one_reason && reasons[i] == reason;
+        }
+        if (one_reason && (n + 7) / 8 < 2 * n_runs) {
+                *out++ = TAG_NULLS_BITMAP;
+                *out++ = reason;
+                memset(out, 0, (n + 7) / 8);
+                for (size_t i = 0; i < n; i++)
+                        out[i / 8] |= (uint8_t) ((reasons[i] != REASON_NONE) << i % 8);
+                return out + (n + 7) / 8;
+        }
+        *out++ = TAG_NULLS_RUNS;
+        out = codec_put_varint(out, n_runs);
+        for (size_t i = 0, length; i < n; i += length) {
+                for (length = 1; i + length < n && reasons[i + length] == reasons[i]; length++)
+                        ;
+                *out++ = reasons[i];
+                out = codec_put_varint(out, length);
+        }
+        return out;
+}
+
+size_t codec_encode(const int64_t *values, const uint8_t *reasons, size_t n, uint8_t *out) {
+        int64_t dense[CODEC_TICKS_MAX];
+        const uint8_t *start = out;
+        size_t n_dense = 0;
+        bool one_reason = true;
+
+        assert(n > 0 && n <= CODEC_TICKS_MAX);
+        if (!reasons)
+                return (size_t) (put_body(out, values, n) - start);
+        for (size_t i = 0; i < n; i++) {
+                one_reason = one_reason && reasons[i] == reasons[0];
+                if (reasons[i] == REASON_NONE)
+                        dense[n_dense++] = values[i];
+        }
+        if (n_dense == n)
+                return (size_t) (put_body(out, values, n) - start);
+        if (n_dense == 0 && one_reason) {
+                *out++ = TAG_ALL_NULL;
+                *out++ = reasons[0];
+                return 2;
+        }
+        out = put_nulls(out, reasons, n);
+        if (n_dense > 0)
+                out = put_body(out, dense, n_dense);
+        return (size_t) (out - start);
+}
+
+/* ---- decoding ---- */
+
+static uint64_t load64(const uint8_t *p) {
+        uint64_t v;
+
+        memcpy(&v, p, 8);
+        return v;
+}
+
+/* Needs 9 readable bytes behind the last bit's byte. */
+static void get_bits(const uint8_t *p, size_t n, unsigned width, uint64_t *z) {
+        uint64_t mask = width == 64 ? UINT64_MAX : (1ULL << width) - 1;
+        size_t bit = 0;
+
+        if (width <= 57) {
+                for (size_t i = 0; i < n; i++, bit += width)
+                        z[i] = load64(p + (bit >> 3)) >> (bit & 7) & mask;
+                return;
+        }
+        for (size_t i = 0; i < n; i++, bit += width) {
+                uint64_t x = load64(p + (bit >> 3)) >> (bit & 7);
+
+                if ((bit & 7) + width > 64)
+                        x |= (uint64_t) p[(bit >> 3) + 8] << (64 - (bit & 7));
+                z[i] = x & mask;
+        }
+}
+
+static int take_bits(const uint8_t **p, const uint8_t *end, size_t n, unsigned width, uint64_t *z) {
+        uint8_t padded[CODEC_TICKS_MAX * 8 + 16];
+        size_t size = (n * width + 7) / 8, left = (size_t) (end - *p);
+
+        if (size > left)
+                return -EBADMSG;
+        if (left - size >= 9)
+                get_bits(*p, n, width, z);
+        else {
+                memcpy(padded, *p, size);
+                memset(padded + size, 0, 16);
+                get_bits(padded, n, width, z);
+        }
+        *p += size;
+        return 0;
+}
+
+static int take_exceptions(
+        const uint8_t **p, const uint8_t *end, size_t n, unsigned width, uint64_t count, uint64_t *z) {
+        size_t step = n > 256 ? 2 : 1, next = 0;
+
+        for (; count > 0; count--) {
+                uint64_t high;
+                size_t at;
+
+                if ((size_t) (end - *p) < step)
+                        return -EBADMSG;
+                at = (*p)[0] | (step == 2 ? (size_t) (*p)[1] << 8 : 0);
+                *p += step;
+                if (at < next || at >= n || codec_get_varint(p, end, &high) < 0)
+                        return -EBADMSG;
+                if (high == 0 || bit_length(high) + width > 64)
+                        return -EBADMSG;
+                z[at] |= high << width;
+                next = at + 1;
+        }
+        return 0;
+}
+
+static int take_packed(const uint8_t **p, const uint8_t *end, uint8_t tag, size_t n, int64_t *v) {
+        uint64_t *z = (uint64_t *) v, base, count;
+        unsigned width = tag & 0x7f;
+
+        if (codec_get_varint(p, end, &base) < 0 || codec_get_varint(p, end, &count) < 0)
+                return -EBADMSG;
+        if (count > n || (width == 64 && count > 0))
+                return -EBADMSG;
+        if (take_bits(p, end, n, width, z) < 0 || take_exceptions(p, end, n, width, count, z) < 0)
+                return -EBADMSG;
+        base = (uint64_t) codec_unzigzag(base);
+        if (tag & TAG_PREVIOUS)
+                for (size_t i = 0; i < n; i++) {
+                        base += (uint64_t) codec_unzigzag(z[i]);
+                        z[i] = base;
+                }
+        else
+                for (size_t i = 0; i < n; i++)
+                        z[i] = base + (uint64_t) codec_unzigzag(z[i]);
+        return 0;
+}
+
+static int take_body(const uint8_t **p, const uint8_t *end, uint8_t tag, size_t n, int64_t *v) {
+        uint64_t z = 0;
+
+        if ((tag & 0x7f) <= TAG_WIDTH_MAX)
+                return take_packed(p, end, tag, n, v);
+        if (tag != TAG_ZERO && (tag != TAG_CONSTANT || codec_get_varint(p, end, &z) < 0))
+                return -EBADMSG;
+        for (size_t i = 0; i < n; i++)
+                v[i] = codec_unzigzag(z);
+        return 0;
+}
+
+static int take_bitmap(const uint8_t **p, const uint8_t *end, size_t n, uint8_t *reasons) {
+        size_t size = (n + 7) / 8;
+        const uint8_t *at = *p;
+
+        if ((size_t) (end - at) < size + 1 || at[0] == REASON_NONE || at[0] >= REASON_N)
+                return -EBADMSG;
+        for (size_t i = 0; i < n; i++)
+                reasons[i] = at[1 + i / 8] >> i % 8 & 1 ? at[0] : REASON_NONE;
+        *p += size + 1;
+        return 0;
+}
+
+static int take_runs(const uint8_t **p, const uint8_t *end, size_t n, uint8_t *reasons) {
+        uint64_t n_runs, length;
+        size_t i = 0;
+
+        if (codec_get_varint(p, end, &n_runs) < 0 || n_runs > n)
+                return -EBADMSG;
+        for (; n_runs > 0; n_runs--) {
+                uint8_t reason;
+
+                if (*p == end)
+                        return -EBADMSG;
+                reason = *(*p)++;
+                if (reason >= REASON_N || codec_get_varint(p, end, &length) < 0 || length > n - i)
+                        return -EBADMSG;
+                memset(reasons + i, reason, length);
+                i += length;
+        }
+        return i == n ? 0 : -EBADMSG;
+}
+
+/* Spreads the dense values over the places that are not null, from the back. */
+static void spread(int64_t *values, const uint8_t *reasons, size_t n, size_t n_dense) {
+        for (size_t i = n; i-- > 0;)
+                values[i] = reasons[i] == REASON_NONE ? values[--n_dense] : 0;
+}
+
+int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, int64_t *values, uint8_t *reasons) {
+        size_t n_dense = 0;
+        uint8_t tag;
+
+        if (*p == end || n == 0 || n > CODEC_TICKS_MAX)
+                return -EBADMSG;
+        tag = *(*p)++;
+        if (tag == TAG_ALL_NULL) {
+                if (*p == end || **p == REASON_NONE || **p >= REASON_N)
+                        return -EBADMSG;
+                memset(reasons, *(*p)++, n);
+                memset(values, 0, n * sizeof(*values));
+                return 0;
+        }
+        if (tag != TAG_NULLS_BITMAP && tag != TAG_NULLS_RUNS) {
+                memset(reasons, REASON_NONE, n);
+                return take_body(p, end, tag, n, values);
+        }
+        if ((tag == TAG_NULLS_BITMAP ? take_bitmap : take_runs)(p, end, n, reasons) < 0)
+                return -EBADMSG;
+        for (size_t i = 0; i < n; i++)
+                n_dense += reasons[i] == REASON_NONE;
+        if (n_dense > 0) {
+                if (*p == end)
+                        return -EBADMSG;
+                tag = *(*p)++;
+                if (take_body(p, end, tag, n_dense, values) < 0)
+                        return -EBADMSG;
+        }
+        spread(values, reasons, n, n_dense);
+        return 0;
+}

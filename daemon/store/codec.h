@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+/*
+ * One column of a chunk: the values of one field of one entity over a minute, with reasons where they are
+ * null. Pure: memory in, memory out. A decoder believes nothing: every length, width and position is
+ * checked.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CODEC_TICKS_MAX 1024
+
+/* The most bytes codec_encode() writes for n values. */
+static inline size_t codec_bound(size_t n) {
+        return 48 + n * 24;
+}
+
+/*
+ * Encodes n (1 ... CODEC_TICKS_MAX) values; reasons (Reason each) or NULL: no nulls. Values under a reason
+ * are not kept. Returns the bytes written to out, which holds codec_bound(n).
+ */
+size_t codec_encode(const int64_t *values, const uint8_t *reasons, size_t n, uint8_t *out);
+
+/*
+ * Decodes one column of n values from *p (before end) and moves *p behind it. Null values come out as 0.
+ * Never reads at or past end. -EBADMSG where the bytes are no column of n values; the outputs are then
+ * undefined.
+ */
+int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, int64_t *values, uint8_t *reasons);
+
+/* LEB128. put: returns the position behind; get: 0, -EBADMSG. */
+uint8_t *codec_put_varint(uint8_t *out, uint64_t v);
+int codec_get_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret);
+
+static inline uint64_t codec_zigzag(int64_t v) {
+        return ((uint64_t) v << 1) ^ (uint64_t) (v >> 63);
+}
+
+static inline int64_t codec_unzigzag(uint64_t z) {
+        return (int64_t) ((z >> 1) ^ (0 - (z & 1)));
+}

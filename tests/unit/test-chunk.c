@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cstated/timespan.h"
+#include "store/chunk.h"
+#include "tests/unit/store-fixture.h"
+
+#define BASE_US (1700000000ULL * USEC_PER_SEC)
+
+typedef struct Rows {
+        Fixture f;
+        TickRows rows;
+        uint8_t *records;
+} Rows;
+
+static void rows_init(Rows *r, uint32_t n_cpus, size_t n) {
+        fixture_init(&r->f, n_cpus, 1, 1);
+        r->rows = (TickRows){
+                .stride = tick_rows_stride(r->f.layout.n_values),
+                .n = n,
+                .n_values = r->f.layout.n_values,
+        };
+        r->records = calloc(n, r->rows.stride);
+        assert_non_null(r->records);
+        r->rows.records = r->records;
+        for (size_t i = 0; i < n; i++) {
+                const Sample *s = fixture_sample(&r->f, BASE_US, i + 1);
+                TickRecord h = {s->h.start_us, s->h.end_us, s->h.dt_ns};
+
+                tick_record_write(
+                        r->records + i * r->rows.stride, &h, s->values, s->reasons, r->rows.n_values);
+        }
+}
+
+static void rows_deinit(Rows *r) {
+        free(r->records);
+        fixture_deinit(&r->f);
+}
+
+static void check_column(const Chunk *c, const Rows *r, const LayoutColumn *column) {
+        uint32_t n_entities = r->f.layout.n_entities[field_spec(column->field)->scope];
+        int64_t *v = calloc(n_entities * c->n, sizeof(*v));
+        uint8_t *reasons = calloc(n_entities * c->n, 1);
+
+        assert_true(v && reasons);
+        assert_int_equal(chunk_column(c, column->field, column->instance, v, reasons), 0);
+        for (uint32_t e = 0; e < n_entities; e++)
+                for (size_t i = 0; i < c->n; i++) {
+                        Reason reason = fixture_reason(i + 1, column->offset + e);
+
+                        assert_int_equal(reasons[e * c->n + i], reason);
+                        assert_int_equal(
+                                v[e * c->n + i], reason ? 0 : fixture_value(i + 1, column->offset + e));
+                }
+        free(v);
+        free(reasons);
+}
+
+static void test_round_trip(void **state) {
+        static const size_t lengths[] = {1, 2, 59, 60, 600, CODEC_TICKS_MAX};
+
+        for (size_t k = 0; k < ARRAY_SIZE(lengths); k++) {
+                uint64_t *t = calloc(3 * lengths[k], sizeof(*t));
+                uint8_t *bytes;
+                size_t size;
+                Chunk c;
+                Rows r;
+
+                assert_non_null(t);
+                rows_init(&r, 5, lengths[k]);
+                assert_int_equal(chunk_encode(&r.f.layout, &r.rows, &bytes, &size), 0);
+                assert_int_equal(chunk_open(&c, bytes, size), 0);
+                assert_int_equal(c.n, lengths[k]);
+                assert_int_equal(c.n_columns, r.f.layout.n_columns + 1);
+                assert_int_equal(chunk_times(&c, t, t + c.n, t + 2 * c.n), 0);
+                for (size_t i = 0; i < c.n; i++) {
+                        assert_int_equal(t[i], BASE_US + i * USEC_PER_SEC);
+                        assert_int_equal(t[c.n + i], BASE_US + (i + 1) * USEC_PER_SEC);
+                        assert_int_equal(t[2 * c.n + i], NSEC_PER_SEC + i + 1);
+                }
+                for (size_t i = 0; i < r.f.layout.n_columns; i++) {
+                        uint8_t instance;
+
+                        assert_int_equal(
+                                chunk_column_field(&c, i + 1, &instance), r.f.layout.columns[i].field);
+                        assert_int_equal(instance, r.f.layout.columns[i].instance);
+                        check_column(&c, &r, &r.f.layout.columns[i]);
+                }
+                assert_int_equal(chunk_column(&c, FIELD_C7, 0, NULL, NULL), -ENODATA);
+                free(bytes);
+                free(t);
+                rows_deinit(&r);
+        }
+}
+
+/* Times with gaps, jumps back and forth and a stopped clock come back as they were. */
+static void test_odd_times(void **state) {
+        static const TickRecord odd[] = {
+                {BASE_US, BASE_US, 0},
+                {BASE_US, BASE_US + 1000003, 1000003001},
+                {BASE_US + 5000000, BASE_US + 6000000, 999999999},
+                {BASE_US - 3600000000, BASE_US - 3599000000, 1000000000},
+                {BASE_US - 3599000000, BASE_US + 3600000000, 1000000001},
+                {0, 1, UINT64_MAX},
+                {UINT64_MAX / 2, UINT64_MAX / 2, 5},
+        };
+        uint64_t t[3][ARRAY_SIZE(odd)];
+        uint8_t *bytes;
+        size_t size;
+        Chunk c;
+        Rows r;
+
+        rows_init(&r, 2, ARRAY_SIZE(odd));
+        for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
+                memcpy(r.records + i * r.rows.stride, &odd[i], sizeof(odd[i]));
+        assert_int_equal(chunk_encode(&r.f.layout, &r.rows, &bytes, &size), 0);
+        assert_int_equal(chunk_open(&c, bytes, size), 0);
+        assert_int_equal(chunk_times(&c, t[0], t[1], t[2]), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
+                assert_true(t[0][i] == odd[i].start_us);
+                assert_true(t[1][i] == odd[i].end_us);
+                assert_true(t[2][i] == odd[i].dt_ns);
+        }
+        free(bytes);
+        rows_deinit(&r);
+}
+
+/* Reads everything there is in a chunk; 0 or the first error. */
+static int read_all(const uint8_t *bytes, size_t size, const Layout *l) {
+        uint64_t *t;
+        int64_t *v;
+        Chunk c;
+        int r;
+
+        r = chunk_open(&c, bytes, size);
+        if (r < 0)
+                return r;
+        if (memcmp(c.n_entities, l->n_entities, sizeof(c.n_entities)) != 0)
+                return -EBADMSG;
+        t = calloc(3 * c.n, sizeof(*t));
+        v = calloc(l->n_values * c.n, 9);
+        assert_true(t && v);
+        r = chunk_times(&c, t, t + c.n, t + 2 * c.n);
+        for (size_t i = 0; r == 0 && i < l->n_columns; i++)
+                r = chunk_column(&c, l->columns[i].field, l->columns[i].instance, v,
+                        (uint8_t *) (v + l->n_values * c.n));
+        free(t);
+        free(v);
+        return r;
+}
+
+static void test_any_damage_is_seen(void **state) {
+        uint8_t *bytes, *copy;
+        size_t size;
+        Rows r;
+
+        rows_init(&r, 3, 20);
+        assert_int_equal(chunk_encode(&r.f.layout, &r.rows, &bytes, &size), 0);
+        assert_int_equal(read_all(bytes, size, &r.f.layout), 0);
+        copy = malloc(size);
+        assert_non_null(copy);
+        for (size_t at = 0; at < size; at++) {
+                memcpy(copy, bytes, size);
+                copy[at] ^= (uint8_t) (1 << at % 8);
+                assert_true(read_all(copy, size, &r.f.layout) < 0);
+        }
+        free(copy);
+        for (size_t cut = 0; cut < size; cut += 7) {
+                copy = malloc(cut + 1);
+                assert_non_null(copy);
+                memcpy(copy, bytes, cut);
+                assert_true(read_all(copy, cut, &r.f.layout) < 0);
+                free(copy);
+        }
+        free(bytes);
+        rows_deinit(&r);
+}
+
+static void test_wrong_shape_is_refused(void **state) {
+        uint8_t *bytes = NULL;
+        size_t size;
+        Rows r;
+
+        rows_init(&r, 2, 3);
+        r.rows.n = 0;
+        assert_int_equal(chunk_encode(&r.f.layout, &r.rows, &bytes, &size), -EINVAL);
+        r.rows.n = 3;
+        r.rows.n_values--;
+        assert_int_equal(chunk_encode(&r.f.layout, &r.rows, &bytes, &size), -EINVAL);
+        assert_null(bytes);
+        rows_deinit(&r);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_round_trip),
+                cmocka_unit_test(test_odd_times),
+                cmocka_unit_test(test_any_damage_is_seen),
+                cmocka_unit_test(test_wrong_shape_is_refused),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
