@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The one table of models. Numbers and names follow Linux's intel-family.h ("X" servers, "L" mobile, "D" micro-
- * servers) and amd.c's ranges; counters are those of turbostat's platform features, cross-checked with the
- * kernel's cstate and RAPL PMUs. The first row that matches wins, so a row for one stepping or core type stands
- * before the general one. Everything here is a hint: a counter that faults when probed is dropped, whatever the
- * table says.
+ * The one table of models. Numbers and names follow Linux's intel-family.h ("X" servers, "L" mobile, "D"
+ * micro-servers) and amd.c's ranges; counters are those of turbostat's platform features, cross-checked with
+ * the kernel's cstate and RAPL PMUs. The first row that matches wins, so a row for one stepping or core type
+ * stands before the general one. Everything here is a hint: a counter that faults when probed is dropped,
+ * whatever the table says.
  */
 
 #include <stdbool.h>
@@ -112,7 +112,7 @@ static const CpuModel cpu_table[] = {
         INTEL(0xa5, "Comet Lake", AS_SKL),
         INTEL(0xa6, "Comet Lake-L", AS_SKL),
         STEPPING("GenuineIntel", 6, 0x55, 5, 7, "Cascade Lake-X", AS_SKX,
-                 .quirks = CPU_QUIRK_DRAM_15UJ | CPU_QUIRK_DIE_SCOPE), /* only the AP has more than one die */
+                 .quirks = CPU_QUIRK_DRAM_15UJ | CPU_QUIRK_DIE_SCOPE), /* the AP has two dies */
         STEPPING("GenuineIntel", 6, 0x55, 10, 11, "Cooper Lake-X", AS_SKX, .quirks = CPU_QUIRK_DRAM_15UJ),
         INTEL(0x55, "Skylake-X", AS_SKX, .quirks = CPU_QUIRK_DRAM_15UJ),
         INTEL(0x66, "Cannon Lake-L", AS_CNL),

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The one table of models: name, residency counters, RAPL domains, quirks (FACTS "Model table"; sources named there).
- * A hint for what to probe: an unknown model degrades to what architecture and sysfs offer.
+ * The one table of models: name, residency counters, RAPL domains, quirks. A hint for what to probe: an
+ * unknown model degrades to what architecture and sysfs offer.
  */
 
 #include "model/cpuid.h"
@@ -20,8 +20,8 @@ enum { /* package residency counters */
         CPU_HAS_PC8 = 1 << 4, CPU_HAS_PC9 = 1 << 5, CPU_HAS_PC10 = 1 << 6,
 };
 enum { /* RAPL domains */
-        CPU_RAPL_PKG = 1 << 0, CPU_RAPL_CORES = 1 << 1, CPU_RAPL_DRAM = 1 << 2, CPU_RAPL_GFX = 1 << 3, CPU_RAPL_PSYS = 1 << 4,
-        CPU_RAPL_PKG_THROTTLE = 1 << 5, CPU_RAPL_DRAM_THROTTLE = 1 << 6,
+        CPU_RAPL_PKG = 1 << 0, CPU_RAPL_CORES = 1 << 1, CPU_RAPL_DRAM = 1 << 2, CPU_RAPL_GFX = 1 << 3,
+        CPU_RAPL_PSYS = 1 << 4, CPU_RAPL_PKG_THROTTLE = 1 << 5, CPU_RAPL_DRAM_THROTTLE = 1 << 6,
         CPU_RAPL_AMD = 1 << 7, /* 0xC0010299..9B */
 };
 enum { /* quirks */
@@ -32,7 +32,7 @@ enum { /* quirks */
         CPU_QUIRK_KNL_PERF1024 = 1 << 4,  /* APERF/MPERF count / 1024 */
         CPU_QUIRK_SLM_PC6 = 1 << 5,       /* package C6 at 0x3FA */
         CPU_QUIRK_C6_INCLUDES_C7 = 1 << 6,/* Atom-type cores: c6 := c6 - c7 */
-        CPU_QUIRK_TSC_TWEAK = 1 << 7,     /* MPERF and residency do not count at the TSC's rate: scale base/tsc */
+        CPU_QUIRK_TSC_TWEAK = 1 << 7,     /* MPERF and residency count at base, not TSC, rate: scale base/tsc */
         CPU_QUIRK_DIE_SCOPE = 1 << 8,     /* package counters are per die (Cascade Lake-AP) */
         CPU_QUIRK_NO_SMI = 1 << 9,        /* no MSR 0x34 */
 };
@@ -40,7 +40,7 @@ enum { /* quirks */
 typedef struct CpuModel {
         const char *vendor; /* "GenuineIntel", ... */
         uint32_t family, model_first, model_last; /* a range for AMD families; equal elsewhere */
-        uint8_t stepping_first, stepping_last;    /* 0..15 but where one model number has several cores (06_55) */
+        uint8_t stepping_first, stepping_last;    /* 0..15; less where cores share a number (06_55) */
         CpuCoreType core_type;                    /* CORE_TYPE_NONE: of whatever type */
         const char *uarch;
         unsigned core, package, rapl, quirks;
@@ -49,7 +49,7 @@ typedef struct CpuModel {
 } CpuModel;
 
 /*
- * The row of this CPU, NULL where none matches (vendor, family, model and stepping all count). On a hybrid the core type
- * picks the P or E row. Old CPUs have rows for their name alone: no counter is probed for them.
+ * The row of this CPU, NULL where none matches (vendor, family, model and stepping all count). On a hybrid
+ * the core type picks the P or E row. Old CPUs have rows for their name alone: no counter is probed for them.
  */
 const CpuModel *cpu_table_find(const CpuIdent *c);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decoding of CPUID leaf values. Sources: Intel SDM volume 2A "CPUID", AMD APM volume 3 appendix E. Two rules
- * decide whether a leaf may be asked for: basic leaves up to leaf 0's EAX and extended ones up to leaf 0x80000000's
- * EAX. Intel CPUs answer leaves above the maximum with the highest basic leaf's values, so asking would yield
- * plausible nonsense; for the same reason an extended maximum outside 0x8000xxxx means no extended leaves.
+ * Decoding of CPUID leaf values. Sources: Intel SDM volume 2A "CPUID", AMD APM volume 3 appendix E. Two
+ * rules decide whether a leaf may be asked for: basic leaves up to leaf 0's EAX and extended ones up to leaf
+ * 0x80000000's EAX. Intel CPUs answer leaves above the maximum with the highest basic leaf's values, so
+ * asking would yield plausible nonsense; for the same reason an extended maximum outside 0x8000xxxx means no
+ * extended leaves.
  */
 
 #include <string.h>
@@ -42,8 +43,8 @@ static void vendor_decode(uint32_t a, uint32_t b, uint32_t c, char ret[13]) {
 }
 
 /*
- * Base family 15 adds the extended one; the extended model counts from family 6 on (Linux x86_model(); the SDM names
- * 6 and 15 only, by which Zhaoxin's family 7 would get wrong models).
+ * Base family 15 adds the extended one; the extended model counts from family 6 on (Linux x86_model(); the
+ * SDM names 6 and 15 only, by which Zhaoxin's family 7 would get wrong models).
  */
 static void signature_decode(uint32_t eax, CpuIdent *c) {
         c->signature = eax;
@@ -169,10 +170,11 @@ static void maxima_read(Reader *r, CpuIdent *c) {
 
 void cpuid_decode(CpuidReadFn read, void *userdata, CpuIdent *ret) {
         Reader r = { .read = read, .userdata = userdata };
-        CpuIdent c = {};
         const CpuModel *model;
         CpuidRegs regs;
+        CpuIdent c;
 
+        memset(&c, 0, sizeof(c)); /* padding too: identities are compared as bytes */
         maxima_read(&r, &c);
         regs = reader_leaf(&r, 1, 0);
         signature_decode(regs.eax, &c);
@@ -189,7 +191,7 @@ void cpuid_decode(CpuidReadFn read, void *userdata, CpuIdent *ret) {
         model = cpu_table_find(&c);
         if (model)
                 (void) snprintf(c.uarch, sizeof(c.uarch), "%s", model->uarch);
-        *ret = c;
+        memcpy(ret, &c, sizeof(c));
 }
 
 uint64_t cpuid_tsc_hz(const CpuIdent *c) {

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Who is this CPU: pure functions over CPUID leaf values. Family and model by the SDM/APM rule with Linux's reading of
- * the extended model (from family 6 on). Leaves above the maximum are never asked for.
+ * Who is this CPU: pure functions over CPUID leaf values. Family and model by the SDM/APM rule with Linux's
+ * reading of the extended model (from family 6 on). Leaves above the maximum are never asked for.
  */
 
 #include <stdbool.h>
@@ -56,5 +56,6 @@ typedef struct CpuIdent {
 
 /* Decodes all of the above. Never fails: what cannot be read is zero. */
 void cpuid_decode(CpuidReadFn read, void *userdata, CpuIdent *ret);
-/* TSC frequency from leaves 0x15/0x16 (a missing crystal taken from the model table), 0 where they do not tell. */
+/* TSC frequency from leaves 0x15/0x16 (a missing crystal taken from the model table), 0 where they do not
+ * tell. */
 uint64_t cpuid_tsc_hz(const CpuIdent *c);

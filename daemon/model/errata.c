@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The errata of MONITOR/MWAIT. The lists are Linux's own: X86_BUG_CLFLUSH_MONITOR and X86_BUG_MONITOR, set in
- * arch/x86/kernel/cpu/intel.c. The kernel sets its bug bit by model, also in virtual machines and where MWAIT is
- * not in use; so a listed model whose bugs line lacks the token runs on a kernel that knows nothing of the erratum:
- * that is the alarm. A token on the line of an unlisted model changes nothing.
+ * The errata of MONITOR/MWAIT. The lists are Linux's own: X86_BUG_CLFLUSH_MONITOR and X86_BUG_MONITOR, set
+ * in arch/x86/kernel/cpu/intel.c. The kernel sets its bug bit by model, also in virtual machines and where
+ * MWAIT is not in use; so a listed model whose bugs line lacks the token runs on a kernel that knows nothing
+ * of the erratum: that is the alarm. A token on the line of an unlisted model changes nothing.
  */
 
 #include <stdbool.h>
@@ -82,13 +82,13 @@ static const char *clflush_monitor_advice(ErratumStatus s) {
                 return "MONITOR may miss its cache line on this model, so that MWAIT returns at once. "
                        "The kernel flushes the line first (CLFLUSH): nothing to do.";
         case ERRATUM_UNMITIGATED:
-                return "MONITOR may miss its cache line on this model: MWAIT returns at once, deep C-states are "
-                       "lost and some 50 W more are drawn while idle. This kernel does not list the erratum: "
-                       "update to Linux 3.17 or later.";
+                return "MONITOR may miss its cache line on this model: MWAIT returns at once, deep "
+                       "C-states are lost and some 50 W more are drawn while idle. This kernel does not list "
+                       "the erratum: update to Linux 3.17 or later.";
         case ERRATUM_UNKNOWN:
-                return "MONITOR may miss its cache line on this model, so that MWAIT returns at once. There is no "
-                       "bugs line to tell whether the kernel flushes the line first: run Linux 3.17 or later, or "
-                       "watch break wakeups.";
+                return "MONITOR may miss its cache line on this model, so that MWAIT returns at once. There is "
+                       "no bugs line to tell whether the kernel flushes the line first: run Linux 3.17 or "
+                       "later, or watch break wakeups.";
         case ERRATUM_NOT_AFFECTED:
         case ERRATUM_ADVISORY:
                 break;
@@ -99,15 +99,15 @@ static const char *clflush_monitor_advice(ErratumStatus s) {
 static const char *monitor_advice(ErratumStatus s) {
         switch (s) {
         case ERRATUM_MITIGATED:
-                return "A store may fail to wake MWAIT on this model. The kernel wakes remote CPUs by interrupt "
-                       "instead: nothing to do (store wakeups stay 0, rescheduling interrupts rise).";
+                return "A store may fail to wake MWAIT on this model. The kernel wakes remote CPUs by "
+                       "interrupt instead: nothing to do (store wakeups stay 0, rescheduling interrupts rise).";
         case ERRATUM_UNMITIGATED:
-                return "A store may fail to wake MWAIT on this model: wakeups come late, up to the next timer. "
-                       "This kernel does not list the erratum: update it (Lunar Lake: Linux 6.13 or 6.12.5), or "
-                       "boot with idle=nomwait.";
+                return "A store may fail to wake MWAIT on this model: wakeups come late, up to the next "
+                       "timer. This kernel does not list the erratum: update it (Lunar Lake: Linux 6.13 or "
+                       "6.12.5), or boot with idle=nomwait.";
         case ERRATUM_UNKNOWN:
-                return "A store may fail to wake MWAIT on this model. There is no bugs line to tell whether the "
-                       "kernel wakes by interrupt instead: run Linux 6.13 or 6.12.5 or later.";
+                return "A store may fail to wake MWAIT on this model. There is no bugs line to tell whether "
+                       "the kernel wakes by interrupt instead: run Linux 6.13 or 6.12.5 or later.";
         case ERRATUM_NOT_AFFECTED:
         case ERRATUM_ADVISORY:
                 break;
@@ -118,8 +118,8 @@ static const char *monitor_advice(ErratumStatus s) {
 static const char *icx143_advice(ErratumStatus s) {
         if (s != ERRATUM_ADVISORY)
                 return "Erratum ICX143 concerns Ice Lake-SP only.";
-        return "Ice Lake-SP erratum ICX143: a store may rarely fail to wake MWAIT. No Linux release works around "
-               "it; where wakeups are seen to hang, boot with idle=nomwait.";
+        return "Ice Lake-SP erratum ICX143: a store may rarely fail to wake MWAIT. No Linux release works "
+               "around it; where wakeups are seen to hang, boot with idle=nomwait.";
 }
 
 const char *erratum_advice(ErratumId id, ErratumStatus s) {

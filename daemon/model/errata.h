@@ -23,7 +23,8 @@ typedef enum ErratumStatus {
 const char *erratum_name(ErratumId id);            /* "clflush_monitor" */
 const char *erratum_status_name(ErratumStatus s);  /* "not-affected", ... */
 
-/* bugs: the bugs line of /proc/cpuinfo (whole tokens are matched), NULL where there is none or a dump says nothing. */
+/* bugs: the bugs line of /proc/cpuinfo (whole tokens are matched), NULL where there is none or a dump says
+ * nothing. */
 ErratumStatus erratum_classify(ErratumId id, const CpuIdent *c, const char *bugs);
 /* What it means and what to do, one or two sentences; never NULL. */
 const char *erratum_advice(ErratumId id, ErratumStatus s);

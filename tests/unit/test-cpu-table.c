@@ -6,7 +6,13 @@
 #include "model/cpu-table.h"
 
 static const CpuModel *find(uint32_t family, uint32_t model, uint32_t stepping, CpuCoreType type) {
-        CpuIdent c = { .vendor = "GenuineIntel", .family = family, .model = model, .stepping = stepping, .core_type = type };
+        CpuIdent c = {
+                .vendor = "GenuineIntel",
+                .family = family,
+                .model = model,
+                .stepping = stepping,
+                .core_type = type,
+        };
 
         return cpu_table_find(&c);
 }

@@ -13,10 +13,37 @@
 #include "tests/unit/fake-cpuid.h"
 
 enum {
-        COL_ID, COL_VENDOR, COL_MAX_LEAF, COL_SIGNATURE, COL_FAMILY, COL_MODEL_SDM, COL_MODEL, COL_STEPPING, COL_LEAD,
-        COL_BRAND, COL_ECX1, COL_EDX1, COL_HYPERVISOR, COL_EAX5, COL_EBX5, COL_ECX5, COL_EDX5, COL_EAX6, COL_ECX6,
-        COL_EDX7, COL_HYBRID, COL_CORE_TYPE, COL_TOPOLOGY, COL_EDX80000007, COL_INVARIANT_TSC, COL_EAX15, COL_EBX15,
-        COL_ECX15, COL_UARCH, COL_ERRATUM, COL_N,
+        COL_ID,
+        COL_VENDOR,
+        COL_MAX_LEAF,
+        COL_SIGNATURE,
+        COL_FAMILY,
+        COL_MODEL_SDM,
+        COL_MODEL,
+        COL_STEPPING,
+        COL_LEAD,
+        COL_BRAND,
+        COL_ECX1,
+        COL_EDX1,
+        COL_HYPERVISOR,
+        COL_EAX5,
+        COL_EBX5,
+        COL_ECX5,
+        COL_EDX5,
+        COL_EAX6,
+        COL_ECX6,
+        COL_EDX7,
+        COL_HYBRID,
+        COL_CORE_TYPE,
+        COL_TOPOLOGY,
+        COL_EDX80000007,
+        COL_INVARIANT_TSC,
+        COL_EAX15,
+        COL_EBX15,
+        COL_ECX15,
+        COL_UARCH,
+        COL_ERRATUM,
+        COL_N,
 };
 
 typedef struct Row {
@@ -62,13 +89,15 @@ static void row_to_fake(const Row *r, FakeCpuid *f) {
         fake_leaf(f, 1)->ecx = number(r, COL_ECX1);
         fake_leaf(f, 1)->edx = number(r, COL_EDX1);
         if (has(r, COL_EAX5))
-                *fake_leaf(f, 5) = (CpuidRegs){ number(r, COL_EAX5), number(r, COL_EBX5), number(r, COL_ECX5), number(r, COL_EDX5) };
+                *fake_leaf(f, 5) = (CpuidRegs){
+                        number(r, COL_EAX5), number(r, COL_EBX5), number(r, COL_ECX5), number(r, COL_EDX5)};
         if (has(r, COL_EAX6))
                 *fake_leaf(f, 6) = (CpuidRegs){ .eax = number(r, COL_EAX6), .ecx = number(r, COL_ECX6) };
         if (has(r, COL_EDX7))
                 fake_leaf(f, 7)->edx = number(r, COL_EDX7);
         if (has(r, COL_EAX15))
-                *fake_leaf(f, 0x15) = (CpuidRegs){ number(r, COL_EAX15), number(r, COL_EBX15), number(r, COL_ECX15), 0 };
+                *fake_leaf(f, 0x15) =
+                        (CpuidRegs){number(r, COL_EAX15), number(r, COL_EBX15), number(r, COL_ECX15), 0};
         if (has(r, COL_CORE_TYPE))
                 fake_leaf(f, 0x1a)->eax = number(r, COL_CORE_TYPE) << 24;
         if (strstr(r->cell[COL_TOPOLOGY], "b"))
@@ -299,7 +328,8 @@ static void test_hypervisor(void **state) {
 
         fake_init(&f, "GenuineIntel", 0xb, 0x000206e6);
         fake_leaf(&f, 1)->ecx = 1u << 31;
-        *fake_leaf(&f, 0x40000000) = (CpuidRegs){ 0x40000001, fake_word("KVMK"), fake_word("VMKV"), fake_word("M\0\0\0") };
+        *fake_leaf(&f, 0x40000000) =
+                (CpuidRegs){0x40000001, fake_word("KVMK"), fake_word("VMKV"), fake_word("M\0\0\0")};
         cpuid_decode(fake_read, &f, &c);
         assert_true(c.hypervisor);
         assert_string_equal(c.hypervisor_vendor, "KVMKVMKVM");
@@ -352,7 +382,7 @@ static uint64_t tsc_hz(uint32_t signature, CpuidRegs leaf15, uint32_t base_mhz) 
 }
 
 static void test_tsc_hz(void **state) {
-        /* Alder Lake tells all; Skylake and Denverton leave out the crystal; Skylake-X goes by its base frequency */
+        /* Alder Lake tells all, Skylake and Denverton no crystal, Skylake-X goes by its base frequency */
         assert_int_equal(tsc_hz(0x00090672, (CpuidRegs){ 2, 166, 38400000, 0 }, 3200), UINT64_C(3187200000));
         assert_int_equal(tsc_hz(0x000506e3, (CpuidRegs){ 2, 284, 0, 0 }, 3400), UINT64_C(3408000000));
         assert_int_equal(tsc_hz(0x000506f1, (CpuidRegs){ 3, 264, 0, 0 }, 0), UINT64_C(2200000000));

@@ -28,9 +28,12 @@ static void test_e7_4807(void **state) {
 
         assert_string_equal(c.uarch, "Westmere-EX");
         assert_int_equal(c.stepping, 2);
-        assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, "clflush_monitor cpu_meltdown\n"), ERRATUM_MITIGATED);
-        assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, "cpu_meltdown clflush_monitor"), ERRATUM_MITIGATED);
-        assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, "cpu_meltdown spectre_v1"), ERRATUM_UNMITIGATED);
+        assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, "clflush_monitor cpu_meltdown\n"),
+                ERRATUM_MITIGATED);
+        assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, "cpu_meltdown clflush_monitor"),
+                ERRATUM_MITIGATED);
+        assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, "cpu_meltdown spectre_v1"),
+                ERRATUM_UNMITIGATED);
         assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, ""), ERRATUM_UNMITIGATED);
         assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, NULL), ERRATUM_UNKNOWN);
         assert_int_equal(erratum_classify(ERRATUM_MONITOR, &c, "monitor"), ERRATUM_NOT_AFFECTED);
@@ -41,15 +44,20 @@ static void test_whole_tokens(void **state) {
         CpuIdent goldmont = cpu("GenuineIntel", 0x000506c9, MONITOR, CLFLUSH);
         CpuIdent dunnington = cpu("GenuineIntel", 0x000106d1, MONITOR, CLFLUSH);
 
-        assert_int_equal(erratum_classify(ERRATUM_MONITOR, &goldmont, "clflush_monitor spectre_v1"), ERRATUM_UNMITIGATED);
-        assert_int_equal(erratum_classify(ERRATUM_MONITOR, &goldmont, "monitor2 monito"), ERRATUM_UNMITIGATED);
-        assert_int_equal(erratum_classify(ERRATUM_MONITOR, &goldmont, "spectre_v1\tmonitor"), ERRATUM_MITIGATED);
-        assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &dunnington, "monitor clflush_monitor_x"), ERRATUM_UNMITIGATED);
+        assert_int_equal(erratum_classify(ERRATUM_MONITOR, &goldmont, "clflush_monitor spectre_v1"),
+                ERRATUM_UNMITIGATED);
+        assert_int_equal(
+                erratum_classify(ERRATUM_MONITOR, &goldmont, "monitor2 monito"), ERRATUM_UNMITIGATED);
+        assert_int_equal(
+                erratum_classify(ERRATUM_MONITOR, &goldmont, "spectre_v1\tmonitor"), ERRATUM_MITIGATED);
+        assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &dunnington, "monitor clflush_monitor_x"),
+                ERRATUM_UNMITIGATED);
 }
 
 static void test_exactly_these_models(void **state) {
         for (uint32_t model = 0; model <= 0xff; model++) {
-                CpuIdent c = cpu("GenuineIntel", 0x600 | (model & 0xf) << 4 | model >> 4 << 16, MONITOR, CLFLUSH);
+                CpuIdent c =
+                        cpu("GenuineIntel", 0x600 | (model & 0xf) << 4 | model >> 4 << 16, MONITOR, CLFLUSH);
                 bool clflush = model == 0x1d || model == 0x2e || model == 0x2f;
                 bool monitor = model == 0x5c || model == 0xbd;
 
@@ -83,18 +91,21 @@ static void test_virtual_nehalem_ex(void **state) {
 
         assert_true(c.hypervisor);
         assert_string_equal(c.uarch, "Nehalem-EX");
-        assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, "clflush_monitor"), ERRATUM_MITIGATED);
+        assert_int_equal(
+                erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, "clflush_monitor"), ERRATUM_MITIGATED);
         assert_int_equal(erratum_classify(ERRATUM_CLFLUSH_MONITOR, &c, "spectre_v1"), ERRATUM_UNMITIGATED);
 }
 
 static void test_other_vendors(void **state) {
-        static const char *const vendors[] = { "GenuineIotel", "AuthenticAMD", "CentaurHauls", "  Shanghai  " };
+        static const char *const vendors[] = {
+                "GenuineIotel", "AuthenticAMD", "CentaurHauls", "  Shanghai  "};
 
         for (size_t i = 0; i < ARRAY_SIZE(vendors); i++) {
                 CpuIdent c = cpu(vendors[i], 0x000206f2, MONITOR, CLFLUSH);
 
                 for (unsigned e = 0; e < ERRATUM_N; e++)
-                        assert_int_equal(erratum_classify((ErratumId) e, &c, "clflush_monitor monitor"), ERRATUM_NOT_AFFECTED);
+                        assert_int_equal(erratum_classify((ErratumId) e, &c, "clflush_monitor monitor"),
+                                ERRATUM_NOT_AFFECTED);
         }
 }
 
