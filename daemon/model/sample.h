@@ -7,12 +7,17 @@
  * every CPU that was not touched. Pure: no fd, clock or allocation in steady state.
  *
  * Rules: the first reading of a counter is `first`; nothing is computed across an epoch (boot id, suspend, a gap
- * longer than twice the interval + 60 s, or too long for the fastest wrap); MPERF/APERF of a CPU the sampler calls
- * asleep moved by 0, a fact, its other counters are `asleep` until read again and then cover the whole sleep with
- * their span fields.
+ * longer than twice the interval + 60 s, another sampler), and no counter where it may have wrapped more than once;
+ * MPERF/APERF of a CPU the sampler calls asleep moved by 0, a fact, its other counters are `asleep` until read again
+ * and then cover the whole sleep with their span fields. A dropped frame loses nothing: counters are cumulative and
+ * the sample is longer by it (n_dropped). A step of the wall clock loses nothing either: differences are over the
+ * monotonic clock; clock_step tells the store to end its minute.
  */
 
 #include "model/machine.h"
+
+/* RAPL counts about every 1 ms: over less than this a rate says little (the floor of Interval= is 100 ms). */
+#define SAMPLE_MIN_NS 50000000ULL
 
 typedef struct TickHeader {
         uint64_t seq;        /* of the sampler, 1, 2, ...; a hole is a dropped frame */
@@ -51,7 +56,9 @@ typedef struct SampleHeader {
         uint64_t dt_ns;     /* measured, monotonic */
         uint32_t generation;
         uint32_t epoch;     /* changes where differences may not be taken */
-        bool is_first;      /* no value has a difference */
+        bool is_first;      /* no value has a difference; dt is 0 */
+        bool clock_step;    /* the wall clock was set since the last sample: start is not that one's end */
+        uint32_t n_dropped; /* frames lost before this one, whose time it covers */
 } SampleHeader;
 
 /* values and reasons follow `layout`: the machine's columns plus the derived ones. */
@@ -74,13 +81,17 @@ SampleDelta *sample_delta_new(void);
 SampleDelta *sample_delta_free(SampleDelta *d);
 DEFINE_CLEANUP(SampleDelta *, sample_delta_free);
 
-/* A new machine: takes ownership of m, keeps baselines of entities and columns that stay. -ENOMEM. */
+/*
+ * A new machine: takes ownership of m (also where it fails), keeps baselines of entities and columns that stay. -ENOMEM:
+ * the old machine stays.
+ */
 int sample_delta_set_machine(SampleDelta *d, Machine *m);
 const Machine *sample_delta_machine(const SampleDelta *d);
 
 enum {
         SAMPLE_E_FIRST = 1, /* a baseline only: *ret is a sample with is_first set */
         SAMPLE_E_STALE,     /* the tick's generation is not the machine's: dropped, *ret NULL */
+        SAMPLE_E_SHORT,     /* less than SAMPLE_MIN_NS after the last: *ret NULL; the next sample covers it too */
 };
 /*
  * The sample from the previous tick to this one; *ret is borrowed until the next call. SAMPLE_E_*; -EBADMSG where the
