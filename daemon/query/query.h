@@ -10,13 +10,16 @@
 #include "store/store.h"
 
 typedef struct QueryRow {
-        uint64_t time_us;          /* bucket start; without step each tick's end */
+        uint64_t time_us;          /* bucket start; without step the tick's end (of rollups: the minute's or hour's start) */
         const MetricSpec *metric;
         Scope scope;
         int64_t package, die, module, core, cpu; /* kernel ids, -1 where wider or none */
         const char *state;         /* idle state name or NULL */
         Reason reason;             /* REASON_NONE: values count */
-        double mean, min, max, stddev, sum;
+        double mean, min, max, stddev; /* counters: per second; NAN where not asked for or unknown */
+        double sum;                /* joules, seconds; NAN where the metric has no sum */
+        bool is_count;             /* the sum is sum_count, exact */
+        int64_t sum_count;
         uint64_t count;            /* ticks with a value */
 } QueryRow;
 
@@ -31,10 +34,13 @@ typedef struct Query Query;
 enum {
         QUERY_E_TOO_MANY = 1, /* more than QUERY_POINTS_MAX points a series or the byte budget: error filled (param, how to ask better) */
 };
+/* The spec is borrowed until query_free(). A refusal of the store (-EBADMSG, -ETIME) is forwarded. */
 int query_new(StoreReader *r, const QuerySpec *spec, Query **ret, QueryError *ret_error);
 Query *query_free(Query *q);
 DEFINE_CLEANUP(Query *, query_free);
 /* 1: *ret is the next row (borrowed); 0: end; 2: a slice of work is done and no row is ready yet (call again); <0. */
 int query_next(Query *q, const QueryRow **ret);
-/* Valid after the end (samples, gaps) or at once (window, step, tier). */
+/* Valid after the end (samples, gaps) or at once (window, step, tier). Rollups count their rows. */
 void query_info(const Query *q, QueryInfo *ret);
+/* The last machine seen; NULL before the first block. Borrowed until the next query_next(). */
+const Machine *query_machine(const Query *q);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The arithmetic of a bucket. For each series and run of ticks the members are added tick by tick into small arrays
+ * (columns of a block lie side by side, so this is the loop that costs), then the ticks into the series.
+ *
+ * How members of a wider scope combine depends on the metric:
+ *   counters      counts add; time is the tick's own, once
+ *   ratios        numerators and denominators add
+ *   gauges        the mean, or the maximum (temperatures)
+ *   watts         each member's joules over its own time, quotients added: an energy counter that was not read while
+ *                 its package slept is right over the bucket, and two packages never average each other
+ *   settled       residencies of cores that are read only when they woke: the mean of each core's quotient, the last
+ *                 known one for a core without a reading in this bucket; adding parts would count only who woke
+ */
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "cstated/macro.h"
+#include "model/metric.h"
+
+#include "query/fold.h"
+
+void fold_deinit(Fold *f) {
+        free(f->num);
+        free(f->den);
+        free(f->n);
+        *f = (Fold){};
+}
+
+static int fold_reserve(Fold *f, size_t n) {
+        double *num, *den;
+        uint32_t *count;
+
+        if (n <= f->size)
+                return 0;
+        num = reallocarray(f->num, n, sizeof(*num));
+        if (num)
+                f->num = num;
+        den = reallocarray(f->den, n, sizeof(*den));
+        if (den)
+                f->den = den;
+        count = reallocarray(f->n, n, sizeof(*count));
+        if (count)
+                f->n = count;
+        if (!num || !den || !count)
+                return -ENOMEM;
+        f->size = n;
+        return 0;
+}
+
+/* Ticks (of a rollup row: how many) in which the slot had a value. */
+static uint32_t slot_ticks(const StoreBlock *b, size_t at) {
+        return b->n_ticks ? b->n_ticks[at] : b->reasons[at] == REASON_NONE;
+}
+
+static Reason slot_reason(const StoreBlock *b, size_t at) {
+        Reason r = (Reason) b->reasons[at];
+
+        return r == REASON_NONE ? REASON_GAP : r;
+}
+
+static void fold_reason(Series *s, Reason reason) {
+        if (s->reason == REASON_NONE)
+                s->reason = reason;
+}
+
+/* The member's newest quotient into tick k. A core that has none yet does not take part; watts without it are unknown. */
+static void fold_quotient(Fold *f, const Series *s, const Member *m, size_t k) {
+        if (!isfinite(m->last) && !(s->metric->flags & METRIC_SUM_WATTS))
+                return;
+        f->num[k] += m->last;
+        f->den[k] += 1;
+}
+
+/* One member's ticks into the run's arrays and, by_member, into its own sums. */
+static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size_t from, size_t to) {
+        bool is_max = s->metric->flags & METRIC_MAX_UP, is_counter = s->metric->kind == METRIC_COUNTER;
+        bool is_gauge = s->metric->kind == METRIC_GAUGE;
+
+        for (size_t i = from; i < to; i++) {
+                size_t at = (size_t) m->num * b->n + i, den_at = (size_t) m->den * b->n + i, k = i - from;
+                uint32_t ticks = slot_ticks(b, at);
+                double num, den = (double) b->dt_ns[i] * 1e-9;
+
+                if (ticks == 0 || (m->den != PLAN_SLOT_TIME && slot_ticks(b, den_at) == 0)) {
+                        Reason reason = slot_reason(b, ticks == 0 ? at : den_at);
+
+                        fold_reason(s, reason);
+                        /* a lazily read counter's next difference covers this time too */
+                        if (is_counter && reason == REASON_ASLEEP)
+                                s->den += s->n_members == 1 ? den : 0;
+                        if (s->by_member)
+                                fold_quotient(f, s, m, k);
+                        continue;
+                }
+                if (m->den != PLAN_SLOT_TIME)
+                        den = (double) b->values[den_at];
+                num = (double) b->values[at] * m->scale;
+                if (s->by_member) {
+                        m->sum_num += num;
+                        m->sum_den += den;
+                        if (den > 0)
+                                m->last = num / den;
+                        fold_quotient(f, s, m, k);
+                } else if (is_gauge) {
+                        num /= ticks;
+                        f->num[k] = is_max && f->n[k] > 0 ? MAX(f->num[k], num) : is_max ? num : f->num[k] + num;
+                        f->den[k] = is_max ? 1 : f->den[k] + 1;
+                } else {
+                        f->num[k] += num;
+                        f->den[k] = is_counter ? den : f->den[k] + den;
+                }
+                f->n[k] = MAX(f->n[k], ticks);
+                s->count += b->values[at];
+                s->total += num;
+        }
+}
+
+/* The value of one tick, NAN where there is none. */
+static double tick_value(const Plan *p, const Series *s, double num, double den) {
+        MetricSum sum = { .num = num, .den = den, .n = 1 };
+        double v;
+
+        if (s->metric->kind == METRIC_GAUGE)
+                return den > 0 ? num / den : NAN;
+        if (s->metric->kind == METRIC_COUNTER)
+                return den > 0 ? num / den : NAN;
+        if (s->by_member && (s->metric->flags & METRIC_SUM_WATTS))
+                sum.parts = num, sum.den = 1;
+        return metric_value(s->metric, &sum, p->tsc_hz, &v) == REASON_NONE ? v : NAN;
+}
+
+int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size_t to, bool spread) {
+        size_t n = to - from;
+        int r;
+
+        if (s->n_members == 0)
+                return 0;
+        r = fold_reserve(f, n);
+        if (r < 0)
+                return r;
+        memset(f->num, 0, n * sizeof(*f->num));
+        memset(f->den, 0, n * sizeof(*f->den));
+        memset(f->n, 0, n * sizeof(*f->n));
+        s->touched = true;
+        for (uint32_t i = 0; i < s->n_members; i++)
+                fold_member(f, s, &p->members[s->first_member + i], b, from, to);
+        for (size_t k = 0; k < n; k++) {
+                if (s->by_member)
+                        s->span_ns += b->dt_ns[from + k];
+                if (f->n[k] == 0)
+                        continue;
+                s->n += f->n[k];
+                if (!s->by_member) {
+                        s->num += f->num[k];
+                        s->den += f->den[k];
+                }
+                if (spread)
+                        stats_add(&s->stats, tick_value(p, s, f->num[k], f->den[k]));
+        }
+        return 0;
+}
+
+void fold_settle(Plan *p, Series *s) {
+        double sum = 0, weight = (double) s->span_ns * 1e-9;
+        uint32_t n = 0;
+        bool whole = true;
+
+        if (!s->by_member || s->n_members == 0)
+                return;
+        for (uint32_t i = 0; i < s->n_members; i++) {
+                Member *m = &p->members[s->first_member + i];
+                double v = m->sum_den > 0 ? m->sum_num / m->sum_den : m->last;
+
+                m->sum_num = m->sum_den = 0;
+                if (isfinite(v)) {
+                        sum += v;
+                        n++;
+                } else
+                        whole = false;
+        }
+        s->span_ns = 0;
+        /* half a machine's watts are not its watts */
+        if (n == 0 || ((s->metric->flags & METRIC_SUM_WATTS) && !whole))
+                return;
+        s->num += weight * ((s->metric->flags & METRIC_SUM_WATTS) ? sum : sum / n);
+        s->den += weight;
+}
+
+static Reason series_value(Plan *p, const Series *s, double *ret) {
+        MetricSum sum = { .num = s->num, .den = s->den, .count = s->count, .n = 1 };
+
+        if (s->n == 0 || !(s->den > 0))
+                return s->reason == REASON_NONE ? REASON_GAP : s->reason;
+        if (s->metric->kind != METRIC_RATIO) {
+                *ret = s->num / s->den;
+                return REASON_NONE;
+        }
+        if (s->by_member && (s->metric->flags & METRIC_SUM_WATTS)) {
+                sum.parts = s->num / s->den;
+                sum.num = sum.parts;
+                sum.den = 1;
+        }
+        return metric_value(s->metric, &sum, p->tsc_hz, ret);
+}
+
+/* What `sum` means: events, joules, seconds; nothing for a gauge or a share of ticks. */
+static double series_sum(const Series *s) {
+        switch (field_spec(s->metric->numerator)->unit) {
+        case FIELD_UNIT_ENERGY:
+        case FIELD_UNIT_USEC:
+        case FIELD_UNIT_NS:
+        case FIELD_UNIT_TIME:
+                return s->metric->kind == METRIC_GAUGE ? NAN : s->total;
+        case FIELD_UNIT_COUNT:
+                return s->metric->kind == METRIC_COUNTER ? s->total : NAN;
+        case FIELD_UNIT_TICK:
+        case FIELD_UNIT_CELSIUS:
+        case FIELD_UNIT_JIFFY:
+        case FIELD_UNIT_BYTE:
+        default:
+                return NAN;
+        }
+}
+
+void fold_take(Plan *p, Series *s, QueryRow *ret) {
+        QueryRow row = {
+                .metric = s->metric,
+                .scope = s->scope,
+                .package = s->package,
+                .die = s->die,
+                .module = s->module,
+                .core = s->core,
+                .cpu = s->cpu,
+                .state = s->state[0] ? s->state : NULL,
+                .count = s->n,
+                .mean = NAN, .min = NAN, .max = NAN, .stddev = NAN, .sum = NAN,
+        };
+
+        fold_settle(p, s);
+        row.reason = series_value(p, s, &row.mean);
+        if (row.reason == REASON_NONE) {
+                row.sum = series_sum(s);
+                row.is_count = s->metric->kind == METRIC_COUNTER && field_spec(s->metric->numerator)->unit == FIELD_UNIT_COUNT;
+                row.sum_count = s->count;
+        }
+        if (s->stats.n > 0) {
+                row.min = s->stats.min;
+                row.max = s->stats.max;
+                row.stddev = stats_stddev(&s->stats);
+        }
+        s->touched = false;
+        s->num = s->den = s->total = 0;
+        s->count = 0;
+        s->n = 0;
+        s->reason = REASON_NONE;
+        s->stats = (Stats) STATS_INIT;
+        *ret = row;
+}
