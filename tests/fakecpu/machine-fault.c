@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* Faults (eio, slow, fail, chmod, hide) and the timetable of all statements. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "machine-apply.h"
+
+static const struct {
+        const char *name;
+        int number;
+} errnos[] = {
+        { "ok", 0 },
+        { "EACCES", EACCES },
+        { "EPERM", EPERM },
+        { "EINVAL", EINVAL },
+        { "EIO", EIO },
+        { "ENXIO", ENXIO },
+        { "ENOENT", ENOENT },
+        { "ENODEV", ENODEV },
+        { "ENODATA", ENODATA },
+};
+
+static const char *const classes[FILE_CLASS_N] = {
+        [FILE_MSR] = "msr",
+        [FILE_CPUID] = "cpuid",
+        [FILE_ENERGY] = "energy_uj",
+        [FILE_CPUIDLE] = "cpuidle",
+        [FILE_POWERCAP] = "powercap",
+};
+
+static bool class_find(const Statement *st, size_t *ret, char *error) {
+        for (size_t i = 0; st->n_words > 0 && i < FILE_CLASS_N; i++)
+                if (strcmp(st->words[0].key, classes[i]) == 0) {
+                        *ret = i;
+                        return true;
+                }
+        return scenario_error(error, 0, st->verb, "needs msr, cpuid, energy_uj, cpuidle or powercap first");
+}
+
+static bool apply_chmod(Machine *m, const Statement *st, bool check_only, char *error) {
+        unsigned mode;
+        size_t class;
+        char rest;
+
+        if (!class_find(st, &class, error))
+                return false;
+        if (st->n_words != 2 || sscanf(st->words[1].key, "%o%c", &mode, &rest) != 1 || mode > 0777)
+                return scenario_error(error, 0, "chmod", "needs an octal mode");
+        if (!check_only) {
+                m->files[class].mode = mode;
+                m->generation++;
+        }
+        return true;
+}
+
+/* fail msr EPERM: open fails. fail energy_uj EINVAL [zone=intel-rapl:0]: read fails. fail ... ok: as before.
+ */
+static bool apply_fail(Machine *m, const Statement *st, bool check_only, char *error) {
+        const char *zone = statement_get(st, "zone");
+        size_t class;
+        int number = -1;
+
+        if (!class_find(st, &class, error))
+                return false;
+        for (size_t i = 0; st->n_words > 1 && i < ARRAY_SIZE(errnos); i++)
+                if (strcmp(st->words[1].key, errnos[i].name) == 0)
+                        number = errnos[i].number;
+        if (number < 0 || class == FILE_CPUIDLE || class == FILE_POWERCAP)
+                return scenario_error(error, 0, "fail", "needs msr, cpuid or energy_uj and an errno or ok");
+        if (check_only)
+                return true;
+        if (class == FILE_ENERGY) {
+                for (unsigned i = 0; i < m->n_zones; i++)
+                        if (!zone || strcmp(zone, m->zones[i].dir) == 0)
+                                m->zones[i].read_errno = number;
+        } else
+                m->files[class].open_errno = number;
+        return true;
+}
+
+static bool apply_hide(Machine *m, const Statement *st, bool check_only, char *error) {
+        size_t class;
+
+        if (!class_find(st, &class, error))
+                return false;
+        if (!check_only) {
+                m->files[class].hidden = st->verb[0] == 'h';
+                m->generation++;
+        }
+        return true;
+}
+
+/* ok [reg=] [cpus=]: takes these CPUs out of the rules of this register. */
+static void rules_forget(
+        Machine *m, const Statement *st, const char *reg, uint64_t number, const IdSet *cpus) {
+        bool all_cpus = !statement_get(st, "cpu") && !statement_get(st, "cpus");
+        unsigned kept = 0;
+
+        for (unsigned i = 0; i < m->n_rules; i++) {
+                Rule rule = m->rules[i];
+
+                if (!reg || rule.all_regs || rule.reg == number) {
+                        if (all_cpus)
+                                continue;
+                        for (size_t k = 0; k < ARRAY_SIZE(rule.cpus.bits); k++)
+                                rule.cpus.bits[k] &= ~cpus->bits[k];
+                }
+                m->rules[kept++] = rule;
+        }
+        m->n_rules = kept;
+}
+
+static bool apply_rule(Machine *m, const Statement *st, bool check_only, char *error) {
+        const char *reg = statement_get(st, "reg"), *ms = statement_get(st, "ms");
+        uint64_t number = 0, delay = 0;
+        bool all = reg && strcmp(reg, "all") == 0;
+        Rule rule;
+
+        if (reg && !all && !text_u64(reg, &number))
+                return scenario_error(error, 0, st->verb, "bad reg=");
+        rule = (Rule){ .all_regs = all, .reg = number, .eio = st->verb[0] == 'e' };
+        if (!machine_select_cpus(m, st, &rule.cpus, error))
+                return false;
+        if (strcmp(st->verb, "ok") == 0) {
+                if (!check_only)
+                        rules_forget(m, st, reg, number, &rule.cpus);
+                return true;
+        }
+        if (!reg || (!rule.eio && (!ms || !text_u64(ms, &delay) || delay > 600000)))
+                return scenario_error(error, 0, st->verb, rule.eio ? "needs reg=" : "needs reg= and ms=");
+        if (m->n_rules == MACHINE_RULES_MAX)
+                return scenario_error(error, 0, st->verb, "too many rules");
+        rule.delay_ns = (int64_t) delay * 1000000;
+        if (!check_only)
+                m->rules[m->n_rules++] = rule;
+        return true;
+}
+
+bool machine_apply_faults(Machine *m, const Statement *st, bool check_only, char *error) {
+        if (strcmp(st->verb, "chmod") == 0)
+                return apply_chmod(m, st, check_only, error);
+        if (strcmp(st->verb, "fail") == 0)
+                return apply_fail(m, st, check_only, error);
+        if (strcmp(st->verb, "hide") == 0 || strcmp(st->verb, "show") == 0)
+                return apply_hide(m, st, check_only, error);
+        return apply_rule(m, st, check_only, error);
+}
+
+bool machine_apply(
+        Machine *m, const Statement *st, int64_t t_ns, bool check_only, char error[SCENARIO_ERROR_MAX]) {
+        static const char *const faults[] = { "chmod", "fail", "hide", "show", "eio", "slow", "ok" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+                if (strcmp(st->verb, faults[i]) == 0)
+                        return machine_apply_faults(m, st, check_only, error);
+        return machine_apply_counters(m, st, t_ns, check_only, error);
+}
+
+static bool pending_add(Machine *m, Statement *st) {
+        Statement **p = realloc(m->pending, (m->n_pending + 1) * sizeof(Statement *));
+        size_t i = m->n_pending;
+
+        if (!p)
+                return false;
+        m->pending = p;
+        while (i > 0 && p[i - 1]->at_ns > st->at_ns) {
+                p[i] = p[i - 1];
+                i--;
+        }
+        p[i] = st;
+        m->n_pending++;
+        return true;
+}
+
+static bool schedule_one(Machine *m, Statement *st, char *error) {
+        char why[SCENARIO_ERROR_MAX];
+        bool now = st->at_ns == 0;
+
+        if (!machine_apply(m, st, 0, !now, why)) {
+                (void) snprintf(error, SCENARIO_ERROR_MAX, "line %d: %.200s", st->line, why);
+                return false;
+        }
+        return now || pending_add(m, st) ? true : scenario_error(error, 0, st->verb, "out of memory");
+}
+
+bool machine_schedule(Machine *m, const Scenario *s, char error[SCENARIO_ERROR_MAX]) {
+        m->building = true;
+        for (size_t i = 0; i < s->n_statements; i++)
+                if (!schedule_one(m, s->statements[i], error))
+                        return false;
+        m->building = false;
+        return machine_settle(m, 0, error);
+}
+
+static void statement_done(Statement *st) {
+        if (st->owned)
+                free(st);
+}
+
+bool machine_submit(Machine *m, Statement *st, int64_t now_ns, char error[SCENARIO_ERROR_MAX]) {
+        st->owned = true;
+        if (st->relative)
+                st->at_ns += now_ns;
+        bool later = st->at_ns > now_ns;
+        bool ok = machine_apply(m, st, now_ns, later, error);
+
+        if (ok && later && m->n_pending < SCENARIO_STATEMENTS_MAX && pending_add(m, st))
+                return true;
+        statement_done(st);
+        return ok && later ? scenario_error(error, 0, "submit", "too many statements") : ok;
+}
+
+int64_t machine_next_ns(const Machine *m) {
+        return m->n_pending > 0 ? m->pending[0]->at_ns : INT64_MAX;
+}
+
+void machine_run(Machine *m, int64_t now_ns) {
+        while (machine_next_ns(m) <= now_ns) {
+                Statement *st = m->pending[0];
+                char error[SCENARIO_ERROR_MAX];
+
+                m->n_pending--;
+                (void) memmove(m->pending, m->pending + 1, m->n_pending * sizeof(Statement *));
+                if (!machine_apply(m, st, st->at_ns, false, error))
+                        (void) fprintf(stderr, "fakecpu: %s at %lld ms: %s\n", st->verb,
+                                (long long) (st->at_ns / 1000000), error);
+                if (st->period_ns > 0) {
+                        st->at_ns += st->period_ns;
+                        if (pending_add(m, st))
+                                continue;
+                }
+                statement_done(st);
+        }
+}
