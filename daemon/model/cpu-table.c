@@ -18,6 +18,7 @@
 #define C7 CPU_HAS_C7
 #define MC6 CPU_HAS_MC6
 #define PC23 (CPU_HAS_PC2 | CPU_HAS_PC3)
+#define PC236 (PC23 | CPU_HAS_PC6)
 #define PC26 (CPU_HAS_PC2 | CPU_HAS_PC6)
 #define PC36 (CPU_HAS_PC3 | CPU_HAS_PC6)
 #define PC2367 (PC23 | CPU_HAS_PC6 | CPU_HAS_PC7)
@@ -29,38 +30,42 @@
 #define RG CPU_RAPL_GFX
 #define RS CPU_RAPL_PSYS
 #define RTHROTTLE (CPU_RAPL_PKG_THROTTLE | CPU_RAPL_DRAM_THROTTLE)
+#define CST(generation) .cst = CPU_CST_##generation
 #define BCLK_NHM .bclk_khz = 133333
 #define BCLK_SNB .bclk_khz = 100000
 
 /* What generations have in common. */
-#define AS_NHM .core = C3 | C6, .package = PC36, BCLK_NHM
-#define AS_SNB .core = C3 | C6 | C7, .package = PC2367, .rapl = RP | RC | RG, BCLK_SNB
-#define AS_SNX .core = C3 | C6 | C7, .package = PC2367, .rapl = RP | RC | RD | RTHROTTLE, BCLK_SNB
-#define AS_ULT .core = C3 | C6 | C7, .package = PC_ALL, .rapl = RP | RC | RG, BCLK_SNB
-#define AS_HSX .core = C3 | C6 | C7, .package = PC2367, .rapl = RP | RD | RTHROTTLE, \
+#define AS_NHM CST(NHM), .core = C3 | C6, .package = PC36, BCLK_NHM
+#define AS_SNB CST(SNB), .core = C3 | C6 | C7, .package = PC2367, .rapl = RP | RC | RG, BCLK_SNB
+#define AS_SNX CST(SNB), .core = C3 | C6 | C7, .package = PC2367, .rapl = RP | RC | RD | RTHROTTLE, BCLK_SNB
+#define AS_HSW CST(HSW), .core = C3 | C6 | C7, .package = PC2367, .rapl = RP | RC | RG, BCLK_SNB
+#define AS_ULT CST(HSW), .core = C3 | C6 | C7, .package = PC_ALL, .rapl = RP | RC | RG, BCLK_SNB
+#define AS_HSX CST(HSW), .core = C3 | C6 | C7, .package = PC2367, .rapl = RP | RD | RTHROTTLE, \
         .quirks = CPU_QUIRK_DRAM_15UJ, BCLK_SNB
-#define AS_BDX .core = C3 | C6, .package = PC23 | CPU_HAS_PC6, .rapl = RP | RD | RTHROTTLE, BCLK_SNB
-#define AS_SKL .core = C3 | C6 | C7, .package = PC_ALL, .rapl = RP | RC | RD | RG | RS | RTHROTTLE, \
-        .quirks = CPU_QUIRK_TSC_TWEAK, .crystal_hz = 24000000, BCLK_SNB
-#define AS_SKX .core = C6, .package = PC26, .rapl = RP | RD | RTHROTTLE, BCLK_SNB
-#define CNL_COUNTERS .core = C1M | C6 | C7, .package = PC_ALL, .rapl = RP | RC | RD | RG | RS | RTHROTTLE, \
-        BCLK_SNB
+#define AS_BDX CST(HSW), .core = C3 | C6, .package = PC236, .rapl = RP | RD | RTHROTTLE, BCLK_SNB
+#define AS_SKL CST(HSW), .core = C3 | C6 | C7, .package = PC_ALL, \
+        .rapl = RP | RC | RD | RG | RS | RTHROTTLE, .quirks = CPU_QUIRK_TSC_TWEAK, .crystal_hz = 24000000, BCLK_SNB
+#define AS_SKX CST(SKX), .core = C6, .package = PC26, .rapl = RP | RD | RTHROTTLE, BCLK_SNB
+#define CNL_COUNTERS CST(HSW), .core = C1M | C6 | C7, .package = PC_ALL, \
+        .rapl = RP | RC | RD | RG | RS | RTHROTTLE, BCLK_SNB
 #define AS_CNL CNL_COUNTERS, .quirks = CPU_QUIRK_TSC_TWEAK
-#define AS_ADL .core = C1M | C6 | C7, .package = PC_HYBRID, .rapl = RP | RC | RD | RG | RS, BCLK_SNB
-#define AS_LNL .core = C1M | C6 | C7, .package = PC26 | CPU_HAS_PC10, .rapl = RP | RC | RD | RG | RS, \
-        BCLK_SNB
-#define AS_ICX .core = C1M | C6, .package = PC26, .rapl = RP | RD | RS | RTHROTTLE, \
+#define AS_ADL CST(HSW), .core = C1M | C6 | C7, .package = PC_HYBRID, \
+        .rapl = RP | RC | RD | RG | RS, BCLK_SNB
+#define AS_LNL CST(HSW), .core = C1M | C6 | C7, .package = PC26 | CPU_HAS_PC10, \
+        .rapl = RP | RC | RD | RG | RS, BCLK_SNB
+#define AS_ICX CST(ICX), .core = C1M | C6, .package = PC26, .rapl = RP | RD | RS | RTHROTTLE, \
         .quirks = CPU_QUIRK_DRAM_15UJ, BCLK_SNB
-#define AS_SPR .core = C1M | C6, .package = PC26, .rapl = RP | RD | RS | RTHROTTLE, \
+#define AS_SPR CST(SKX), .core = C1M | C6, .package = PC26, .rapl = RP | RD | RS | RTHROTTLE, \
         .quirks = CPU_QUIRK_PSYS_1J, BCLK_SNB
-#define AS_SRF .core = C1M | C6 | MC6, .package = PC26, .rapl = RP | RD | RS | RTHROTTLE, BCLK_SNB
-#define AS_KNL .core = C6, .package = PC36, .rapl = RP | RD | RTHROTTLE, BCLK_SNB, \
+#define AS_SRF CST(SKX), .core = C1M | C6 | MC6, .package = PC26, .rapl = RP | RD | RS | RTHROTTLE, BCLK_SNB
+#define AS_KNL CST(KNL), .core = C6, .package = PC36, .rapl = RP | RD | RTHROTTLE, BCLK_SNB, \
         .quirks = CPU_QUIRK_DRAM_15UJ | CPU_QUIRK_KNL_C6 | CPU_QUIRK_KNL_PERF1024
-#define AS_SLM .core = C1M | C6 | MC6, .package = CPU_HAS_PC6, .rapl = RP | RC, \
+#define AS_SLM CST(SLM), .core = C1M | C6 | MC6, .package = CPU_HAS_PC6, .rapl = RP | RC, \
         .quirks = CPU_QUIRK_RAPL_POW2_UJ | CPU_QUIRK_SLM_PC6
-#define AS_AMT .core = C3 | C6, .package = PC36, BCLK_NHM
-#define AS_GLM .core = C3 | C6 | C7, .package = PC_ALL, .rapl = RP, .crystal_hz = 19200000, BCLK_SNB
-#define AS_TNT .core = C6 | C7, .package = PC_ALL, .rapl = RP | RC | RD | RG, \
+#define AS_AMT CST(AMT), .core = C3 | C6, .package = PC36, BCLK_NHM
+#define AS_GLM CST(GLM), .core = C3 | C6 | C7, .package = PC_ALL, .rapl = RP, BCLK_SNB, \
+        .crystal_hz = 19200000
+#define AS_TNT CST(GLM), .core = C6 | C7, .package = PC_ALL, .rapl = RP | RC | RD | RG, \
         .quirks = CPU_QUIRK_TSC_TWEAK, BCLK_SNB
 #define AS_ZEN .rapl = CPU_RAPL_AMD, .quirks = CPU_QUIRK_NO_SMI
 #define AS_AMD .quirks = CPU_QUIRK_NO_SMI /* no counter of ours */
@@ -97,12 +102,12 @@ static const CpuModel cpu_table[] = {
         INTEL(0x2d, "Sandy Bridge-X", AS_SNX),
         INTEL(0x3a, "Ivy Bridge", AS_SNB),
         INTEL(0x3e, "Ivy Bridge-X", AS_SNX),
-        INTEL(0x3c, "Haswell", AS_SNB),
+        INTEL(0x3c, "Haswell", AS_HSW),
         INTEL(0x45, "Haswell-L", AS_ULT),
-        INTEL(0x46, "Haswell-G", AS_SNB),
+        INTEL(0x46, "Haswell-G", AS_HSW),
         INTEL(0x3f, "Haswell-X", AS_HSX),
         INTEL(0x3d, "Broadwell", AS_ULT),
-        INTEL(0x47, "Broadwell-G", AS_SNB),
+        INTEL(0x47, "Broadwell-G", AS_HSW),
         INTEL(0x4f, "Broadwell-X", AS_BDX, .quirks = CPU_QUIRK_DRAM_15UJ),
         INTEL(0x56, "Broadwell-D", AS_BDX), /* the register's DRAM unit, as powercap has it */
         INTEL(0x4e, "Skylake-L", AS_SKL),
@@ -147,10 +152,11 @@ static const CpuModel cpu_table[] = {
         INTEL(0xad, "Granite Rapids-X", AS_SPR),
         INTEL(0xae, "Granite Rapids-D", AS_SPR),
         ROW("GenuineIntel", 19, 0x01, 0x01, "Diamond Rapids-X",
-            .core = C1M | C6 | MC6, .package = PC26, BCLK_SNB),
+            CST(SKX), .core = C1M | C6 | MC6, .package = PC26, BCLK_SNB),
         INTEL(0xaf, "Sierra Forest-X", AS_SRF),
         INTEL(0xdd, "Clearwater Forest-X", AS_SRF),
-        INTEL(0xb6, "Grand Ridge", .core = C1M | C6 | MC6, .rapl = RP | RD | RS | RTHROTTLE, BCLK_SNB),
+        INTEL(0xb6, "Grand Ridge", CST(SKX), .core = C1M | C6 | MC6,
+              .rapl = RP | RD | RS | RTHROTTLE, BCLK_SNB),
         INTEL(0x57, "Knights Landing", AS_KNL),
         INTEL(0x85, "Knights Mill", AS_KNL),
 
@@ -162,7 +168,7 @@ static const CpuModel cpu_table[] = {
         INTEL(0x36, "Saltwell", AS_OLD),
         INTEL(0x37, "Silvermont", AS_SLM),
         INTEL(0x4a, "Silvermont-MID", AS_OLD),
-        INTEL(0x4d, "Silvermont-D", .core = C6, .package = PC36, .rapl = RP | RC,
+        INTEL(0x4d, "Silvermont-D", CST(SLM), .core = C6, .package = PC36, .rapl = RP | RC,
               .quirks = CPU_QUIRK_SLM_PC6),
         INTEL(0x5d, "Silvermont (SoFIA)", AS_OLD),
         INTEL(0x4c, "Airmont", AS_AMT),
@@ -170,9 +176,9 @@ static const CpuModel cpu_table[] = {
         INTEL(0x75, "Airmont-NP", AS_OLD),
         INTEL(0x5c, "Goldmont", AS_GLM),
         INTEL(0x7a, "Goldmont Plus", AS_GLM),
-        INTEL(0x5f, "Goldmont-D", .core = C1M | C6, .package = PC26, .rapl = RP | RD | RC,
-              .crystal_hz = 25000000, BCLK_SNB),
-        INTEL(0x86, "Tremont-D", .core = C6, .rapl = RP, BCLK_SNB),
+        INTEL(0x5f, "Goldmont-D", CST(GLM), .core = C1M | C6, .package = PC26,
+              .rapl = RP | RD | RC, .crystal_hz = 25000000, BCLK_SNB),
+        INTEL(0x86, "Tremont-D", CST(GLM), .core = C6, .rapl = RP, BCLK_SNB),
         INTEL(0x96, "Tremont", AS_TNT),
         INTEL(0x9c, "Tremont-L", AS_TNT),
 

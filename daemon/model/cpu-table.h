@@ -32,18 +32,34 @@ enum { /* quirks */
         CPU_QUIRK_KNL_PERF1024 = 1 << 4,  /* APERF/MPERF count / 1024 */
         CPU_QUIRK_SLM_PC6 = 1 << 5,       /* package C6 at 0x3FA */
         CPU_QUIRK_C6_INCLUDES_C7 = 1 << 6,/* Atom-type cores: c6 := c6 - c7 */
-        CPU_QUIRK_TSC_TWEAK = 1 << 7,     /* MPERF and residency count at base, not TSC, rate: scale base/tsc */
+        CPU_QUIRK_TSC_TWEAK = 1 << 7,     /* MPERF, residency count at base rate: scale base/tsc */
         CPU_QUIRK_DIE_SCOPE = 1 << 8,     /* package counters are per die (Cascade Lake-AP) */
         CPU_QUIRK_NO_SMI = 1 << 9,        /* no MSR 0x34 */
 };
 
+/* How MSR 0xE2 says how deep a package may sleep: the generations of model/pkg-cst.c. */
+typedef enum CpuCst {
+        CPU_CST_NONE, /* no such register */
+        CPU_CST_NHM,
+        CPU_CST_SNB,
+        CPU_CST_HSW,
+        CPU_CST_SKX,
+        CPU_CST_ICX,
+        CPU_CST_KNL,
+        CPU_CST_SLM,
+        CPU_CST_AMT,
+        CPU_CST_GLM,
+        CPU_CST_N,
+} CpuCst;
+
 typedef struct CpuModel {
         const char *vendor; /* "GenuineIntel", ... */
         uint32_t family, model_first, model_last; /* a range for AMD families; equal elsewhere */
-        uint8_t stepping_first, stepping_last;    /* 0..15; less where cores share a number (06_55) */
+        uint8_t stepping_first, stepping_last;    /* 0..15; less for 06_55 */
         CpuCoreType core_type;                    /* CORE_TYPE_NONE: of whatever type */
         const char *uarch;
         unsigned core, package, rapl, quirks;
+        CpuCst cst;
         uint32_t crystal_hz; /* where leaf 0x15 leaves it out; 0 unknown */
         uint32_t bclk_khz;   /* 100000, 133333; 0 unknown */
 } CpuModel;

@@ -135,3 +135,29 @@ const char *erratum_advice(ErratumId id, ErratumStatus s) {
         }
         return "";
 }
+
+const char *errata_bugs(const Machine *m) {
+        return m->has_bugs ? m->bugs : NULL;
+}
+
+size_t errata_summary(const Machine *m, ErratumProblem ret[ERRATUM_N]) {
+        size_t n = 0;
+
+        for (unsigned id = 0; id < ERRATUM_N; id++)
+                for (uint32_t i = 0; i < m->n_idents; i++) {
+                        const CpuIdent *c = &m->idents[i];
+                        ErratumStatus s = erratum_classify((ErratumId) id, c, errata_bugs(m));
+
+                        if (s != ERRATUM_UNMITIGATED)
+                                continue;
+                        ret[n].id = (ErratumId) id;
+                        (void) snprintf(ret[n].text, sizeof(ret[n].text),
+                                "erratum %s of %s (%02X_%02XH) is not worked around by kernel %s: %s",
+                                erratum_names[id], c->uarch, c->family, c->model,
+                                m->kernel[0] ? m->kernel : "(unknown)",
+                                erratum_advice((ErratumId) id, s));
+                        n++;
+                        break;
+                }
+        return n;
+}

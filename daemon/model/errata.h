@@ -3,7 +3,7 @@
 
 /* The errata of MONITOR/MWAIT, and whether this kernel works around them (DESIGN 6). */
 
-#include "model/cpuid.h"
+#include "model/machine.h"
 
 typedef enum ErratumId {
         ERRATUM_CLFLUSH_MONITOR,
@@ -23,8 +23,19 @@ typedef enum ErratumStatus {
 const char *erratum_name(ErratumId id);            /* "clflush_monitor" */
 const char *erratum_status_name(ErratumStatus s);  /* "not-affected", ... */
 
-/* bugs: the bugs line of /proc/cpuinfo (whole tokens are matched), NULL where there is none or a dump says
- * nothing. */
+/* bugs: that line of /proc/cpuinfo (whole tokens are matched); NULL: there is none, or a dump says nothing.
+ */
 ErratumStatus erratum_classify(ErratumId id, const CpuIdent *c, const char *bugs);
 /* What it means and what to do, one or two sentences; never NULL. */
 const char *erratum_advice(ErratumId id, ErratumStatus s);
+
+typedef struct ErratumProblem {
+        ErratumId id;
+        char text[512]; /* one line for the log, the event and status: "erratum clflush_monitor is not worked
+                           around ..." */
+} ErratumProblem;
+
+/* The unmitigated errata of this machine, each once. Returns how many. */
+size_t errata_summary(const Machine *m, ErratumProblem ret[ERRATUM_N]);
+/* The bugs line as erratum_classify() wants it. */
+const char *errata_bugs(const Machine *m);
