@@ -28,6 +28,11 @@ const FieldSpec *field_spec(FieldId id) {
         return &field_table[id];
 }
 
+bool field_is_by_state(FieldId id) {
+        return (id >= FIELD_IDLE_TIME && id <= FIELD_IDLE_REJECTED) ||
+                (id >= FIELD_TRACE_ENTRIES && id <= FIELD_WAKE_IMMEDIATE);
+}
+
 FieldId field_from_name(const char *name) {
         for (unsigned i = 1; i < FIELD_N; i++)
                 if (strcmp(field_table[i].name, name) == 0)

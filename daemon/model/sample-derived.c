@@ -172,7 +172,7 @@ static void gather_requested(SampleDelta *d, const TickHeader *h, double dt_ns) 
         FieldId f = FIELD_TRACE_NS;
         Column span = {};
 
-        if (!layout_find(&d->layout, f, 0) && !layout_find(&d->layout, f, 1)) {
+        if (!d->has_trace) {
                 f = FIELD_IDLE_TIME;
                 span = column_of(d, FIELD_IDLE_NS);
         }
@@ -282,6 +282,15 @@ static void derive_bound_break(SampleDelta *d) {
         }
 }
 
+/* ---- /proc/stat ---- */
+
+static void derive_stat(SampleDelta *d) {
+        Column out = column_of(d, FIELD_STAT_ALL), busy = column_of(d, FIELD_STAT_BUSY), idle = column_of(d, FIELD_STAT_IDLE);
+
+        for (uint32_t i = 0; out.values && i < d->machine->n_cpus; i++)
+                put(d, &out, i, (Reason) (busy.reasons[i] ? busy.reasons[i] : idle.reasons[i]), busy.values[i] + idle.values[i]);
+}
+
 /* ---- self ---- */
 
 static void derive_self(SampleDelta *d, const TickHeader *h, bool is_first) {
@@ -314,5 +323,6 @@ void sample_derive(SampleDelta *d, const TickHeader *h, bool is_first) {
         derive_c1(d, h);
         derive_demotion(d, h, (double) d->sample.h.dt_ns);
         derive_bound_break(d);
+        derive_stat(d);
         derive_self(d, h, is_first);
 }

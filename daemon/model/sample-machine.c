@@ -89,6 +89,8 @@ void sample_layout(const Machine *m, Layout *ret) {
                 (void) layout_add(ret, FIELD_DEMOTION, 0);
         if (has_field(l, FIELD_IRQ) && !has_field(l, FIELD_WAKE_BREAK))
                 (void) layout_add(ret, FIELD_BOUND_BREAK, 0);
+        if (has_field(l, FIELD_STAT_BUSY) && has_field(l, FIELD_STAT_IDLE))
+                (void) layout_add(ret, FIELD_STAT_ALL, 0);
         for (unsigned f = FIELD_SELF_CPU_NS; f <= FIELD_SELF_SAMPLE_NS; f++)
                 (void) layout_add(ret, (FieldId) f, 0);
         layout_finish(ret);
@@ -117,10 +119,6 @@ static uint32_t entity_before(const Machine *old, const Machine *m, Scope s, uin
         }
 }
 
-static bool is_by_state(FieldId f) {
-        return (f >= FIELD_IDLE_TIME && f <= FIELD_IDLE_REJECTED) || (f >= FIELD_TRACE_ENTRIES && f <= FIELD_WAKE_IMMEDIATE);
-}
-
 static const char *state_name(const Machine *m, uint32_t cpu, uint8_t state) {
         const IdleSet *set = machine_idle_set(m, cpu);
 
@@ -139,7 +137,7 @@ static void column_transfer(SampleDelta *to, const SampleDelta *from, const Layo
 
                 if (o == UINT32_MAX)
                         continue;
-                if (is_by_state(c->field) && strcmp(state_name(from->machine, o, c->instance),
+                if (field_is_by_state(c->field) && strcmp(state_name(from->machine, o, c->instance),
                                                      state_name(to->machine, e, c->instance)) != 0)
                         continue;
                 old = was->offset + o;
@@ -205,6 +203,7 @@ int sample_delta_set_machine(SampleDelta *d, Machine *m) {
         fresh->machine = m;
         fresh->n_raw = m->layout.n_values;
         sample_layout(m, &fresh->layout);
+        fresh->has_trace = has_field(&m->layout, FIELD_TRACE_NS);
         if (arrays_new(fresh) < 0)
                 return -ENOMEM;
         if (d->machine && strcmp(d->machine->boot_id, m->boot_id) == 0)

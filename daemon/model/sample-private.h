@@ -39,6 +39,7 @@ struct SampleDelta {
         CpuSpan *spans;  /* n_cpus */
         uint32_t *core_first, *core_next; /* the CPUs of a core as a list: by core, by cpu; UINT32_MAX ends it */
 
+        bool has_trace; /* the layout has trace_ns of some state */
         TickHeader prev;
         bool has_prev;
         Sample sample;

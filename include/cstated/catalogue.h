@@ -44,14 +44,14 @@ typedef enum MetricUnit {
 typedef enum MetricInstance {
         INSTANCE_NONE,
         INSTANCE_STATE, /* an idle state of the CPU; instance = state index, named by the machine's idle sets */
-        INSTANCE_CAUSE, /* interrupt, store, break, break_immediate */
+        INSTANCE_CAUSE, /* one of wakeups' causes: its fields are counted by idle state and added up */
 } MetricInstance;
 
 /* How a numerator becomes a value. */
 typedef enum MetricDenominator {
         DEN_NONE,  /* counter or gauge: the numerator itself */
         DEN_FIELD, /* denominator field of the same entity */
-        DEN_TIME,  /* elapsed nanoseconds of the sample */
+        DEN_TIME,  /* elapsed nanoseconds of the sample (no metric of its own has it; alternatives may) */
 } MetricDenominator;
 
 enum {
@@ -60,7 +60,8 @@ enum {
         METRIC_SETTLED = 1 << 2,  /* aggregated upwards from each entity's last settled span (lazy readings) */
         METRIC_SUM_WATTS = 1 << 3,/* upwards: the ratios are added, not averaged (watts) */
         METRIC_SIGNED = 1 << 4,   /* may be negative */
-        METRIC_SUM_FIELDS = 1 << 5, /* node_watts: numerators of pkg and ram are added */
+        METRIC_SUM_FIELDS = 1 << 5, /* node_watts: the alternative is no stand-in but added where the layout has it */
+        METRIC_NO_POLL = 1 << 6,  /* idle states that poll do not count */
 };
 
 typedef struct MetricSpec {
@@ -76,7 +77,7 @@ typedef struct MetricSpec {
         FieldId denominator;      /* DEN_FIELD only */
         double factor;            /* of numerator / denominator in the fields' base units: 100 for percent */
         FieldId alt_numerator;    /* used (and labelled alt_method) where the layout lacks the numerator; FIELD_NONE: no alternative */
-        FieldId alt_denominator;
+        FieldId alt_denominator;  /* FIELD_NONE where the numerator has one: the sample's time, DEN_TIME */
         const char *alt_method;   /* "stat" */
         unsigned flags;
         const char *sources;      /* "msr,perf" */

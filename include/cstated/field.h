@@ -139,7 +139,8 @@ typedef enum FieldUnit {
         X(SELF_READS, "self_remote_reads", SYSTEM, DERIVED, COUNT, 64, NONE) \
         X(SELF_WAKEUPS, "self_wakeups_caused", SYSTEM, DERIVED, COUNT, 64, NONE) \
         X(SELF_MISSED, "self_missed_ticks", SYSTEM, DERIVED, COUNT, 64, NONE) \
-        X(SELF_SAMPLE_NS, "self_sample_ns", SYSTEM, DERIVED, NS, 64, NONE)
+        X(SELF_SAMPLE_NS, "self_sample_ns", SYSTEM, DERIVED, NS, 64, NONE) \
+        X(STAT_ALL, "stat_all", CPU, DERIVED, JIFFY, 64, NONE) /* stat_busy + stat_idle */
 
 typedef enum FieldId {
 #define X(id, name, scope, kind, unit, width, span) FIELD_##id,
@@ -159,6 +160,8 @@ typedef struct FieldSpec {
 
 /* The description of a field; id < FIELD_N. */
 const FieldSpec *field_spec(FieldId id);
+/* True where a field has one column for each idle state (instance = state index). */
+bool field_is_by_state(FieldId id);
 /* FIELD_NONE where no field has that name. */
 FieldId field_from_name(const char *name);
 
