@@ -21,17 +21,29 @@ typedef struct HttpConfig {
                 .head_timeout_usec = 10 * 1000000ULL, \
                 .total_timeout_usec = 120 * 1000000ULL, \
         }
+#define HTTP_LISTENERS_MAX 32
 
 typedef struct Http Http;
 
 int http_new(const HttpConfig *c, sd_event *loop, Service *service, Http **ret);
+/* Ends connections and listeners. */
 Http *http_free(Http *h);
 DEFINE_CLEANUP(Http *, http_free);
+/* New limits for what comes from now on. */
+void http_reconfigure(Http *h, const HttpConfig *c);
+/* listener_open() of one address and the taking over of its sockets; for one unprivileged process. */
+int http_listen(Http *h, const char *address, unsigned group, const char **ret_error);
 /*
- * "HOST:PORT" or an absolute path (unix socket, mode 0660 from birth, stale one replaced, live one or another kind of
- * file refused). group: gid of the socket, (gid_t) -1 none. -errno, with *ret_error a sentence (static or NULL).
+ * A bound and listening socket; fd becomes ours, also on failure. unlink_at_end: the path of a unix socket is removed
+ * with it (not for systemd's). -ENOTSOCK where it is none, -E2BIG.
  */
-int http_listen(Http *h, const char *address, unsigned gid, const char **ret_error);
-/* A listener passed by systemd; fd becomes ours. */
-int http_add_listener(Http *h, int fd);
-unsigned http_n_connections(const Http *h);
+int http_add_listener(Http *h, int fd, bool unlink_at_end);
+/* No further connections; those that are there go on. */
+void http_close_listeners(Http *h);
+
+typedef struct HttpFigures {
+        unsigned n_connections, n_streams;
+        uint64_t accepted, refused, evicted, timed_out, requests;
+        uint64_t turns; /* of libmicrohttpd: an idle server makes none */
+} HttpFigures;
+void http_figures(const Http *h, HttpFigures *ret);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+/*
+ * From the sampler's bytes to what the server serves: frames are checked, differenced, stored, and the Service is kept
+ * current. Conditions (sources, errata, store) are logged when they change, never per sample.
+ */
+
+#include "api/route.h"
+#include "sampler/frame.h"
+
+typedef struct Ingest Ingest;
+
+/* store and service are borrowed. -ENOMEM. */
+int ingest_new(Store *store, Service *service, Ingest **ret);
+Ingest *ingest_free(Ingest *i);
+DEFINE_CLEANUP(Ingest *, ingest_free);
+/* Bytes of the stream; *ret_ticks: how many ticks they completed. -EBADMSG: the stream is damaged for good; -ENOMEM. */
+int ingest_feed(Ingest *i, const void *data, size_t n, unsigned *ret_ticks);
+/* Looks at the store's state and logs a change. */
+void ingest_check_store(Ingest *i);
+uint64_t ingest_n_ticks(const Ingest *i);
