@@ -285,10 +285,12 @@ static void derive_bound_break(SampleDelta *d) {
 /* ---- /proc/stat ---- */
 
 static void derive_stat(SampleDelta *d) {
-        Column out = column_of(d, FIELD_STAT_ALL), busy = column_of(d, FIELD_STAT_BUSY), idle = column_of(d, FIELD_STAT_IDLE);
+        Column out = column_of(d, FIELD_STAT_ALL);
+        Column busy = column_of(d, FIELD_STAT_BUSY), idle = column_of(d, FIELD_STAT_IDLE);
 
         for (uint32_t i = 0; out.values && i < d->machine->n_cpus; i++)
-                put(d, &out, i, (Reason) (busy.reasons[i] ? busy.reasons[i] : idle.reasons[i]), busy.values[i] + idle.values[i]);
+                put(d, &out, i, (Reason) (busy.reasons[i] ? busy.reasons[i] : idle.reasons[i]),
+                        busy.values[i] + idle.values[i]);
 }
 
 /* ---- self ---- */
