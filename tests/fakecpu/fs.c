@@ -12,8 +12,9 @@
 #include "machine-apply.h"
 
 #define CACHE_FOR_EVER 86400.0
-#define CLIENT_AGE_NS  200000000 /* a pid's name is looked at again after this; registers look at each open \
-                                  */
+#define CLIENT_AGE_NS                                                                                       \
+        200000000 /* a pid's name is looked at again after this; registers look at each open                \
+                   */
 #define CAP_SYS_RAWIO_BIT 17
 
 /* Tells the kernel what changed since it was last told. */
@@ -34,6 +35,7 @@ static void fs_invalidate(Fs *fs) {
                 inval_add(fs->inval, node_ino((Node){ .kind = NODE_DEV_CPU, .a = id }), "msr");
                 inval_add(fs->inval, node_ino((Node){ .kind = NODE_DEV_CPU, .a = id }), "cpuid");
         }
+        inval_add(fs->inval, node_ino((Node){ .kind = NODE_SYS }), "cpuidle");
         for (unsigned i = 0; i < m->n_zones; i++) {
                 inval_add(fs->inval,
                         node_ino((Node){ .kind = NODE_ZONE_FILE, .b = i, .c = ZONE_FILE_ENERGY }), NULL);

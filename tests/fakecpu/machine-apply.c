@@ -352,6 +352,11 @@ void machine_touch(Machine *m, Cpu *cpu, int64_t t_ns) {
         if (!cpu->online || (!cpu->asleep && !cpu->step))
                 return;
         cpu->wakes_caused++;
+        if (cpu->asleep) {
+                /* It cannot answer asleep: the registers that count C0 saw about a microsecond of it. */
+                cpu->c[CPU_MPERF].acc += (u128) m->tsc_hz / 1000000 * ACC_COUNT;
+                cpu->c[CPU_APERF].acc += (u128) (cpu->c[CPU_APERF].param / NANO) * ACC_COUNT;
+        }
         if (!m->wake_on_read)
                 return;
         if (cpu->asleep)

@@ -29,6 +29,7 @@ static const char *const classes[FILE_CLASS_N] = {
         [FILE_ENERGY] = "energy_uj",
         [FILE_CPUIDLE] = "cpuidle",
         [FILE_POWERCAP] = "powercap",
+        [FILE_CPUIDLE_DIR] = "cpuidle-dir",
 };
 
 static bool class_find(const Statement *st, size_t *ret, char *error) {
@@ -68,7 +69,7 @@ static bool apply_fail(Machine *m, const Statement *st, bool check_only, char *e
         for (size_t i = 0; st->n_words > 1 && i < ARRAY_SIZE(errnos); i++)
                 if (strcmp(st->words[1].key, errnos[i].name) == 0)
                         number = errnos[i].number;
-        if (number < 0 || class == FILE_CPUIDLE || class == FILE_POWERCAP)
+        if (number < 0 || class >= FILE_CPUIDLE)
                 return scenario_error(error, 0, "fail", "needs msr, cpuid or energy_uj and an errno or ok");
         if (check_only)
                 return true;
@@ -175,8 +176,24 @@ static bool pending_add(Machine *m, Statement *st) {
         return true;
 }
 
-static bool schedule_one(Machine *m, Statement *st, char *error) {
+/* "at story+5s" becomes a time. */
+static bool resolve_story(const Scenario *s, Statement *st, char *error) {
+        int64_t story;
+
+        if (!st->story)
+                return true;
+        if (!text_time_ns(s->story, &story) || story < 0)
+                return scenario_error(error, st->line, "bad or missing time of the story", s->story);
+        st->at_ns += story;
+        st->story = false;
+        return true;
+}
+
+static bool schedule_one(Machine *m, const Scenario *s, Statement *st, char *error) {
         char why[SCENARIO_ERROR_MAX];
+
+        if (!resolve_story(s, st, error))
+                return false;
         bool now = st->at_ns == 0;
 
         if (!machine_apply(m, st, 0, !now, why)) {
@@ -189,7 +206,7 @@ static bool schedule_one(Machine *m, Statement *st, char *error) {
 bool machine_schedule(Machine *m, const Scenario *s, char error[SCENARIO_ERROR_MAX]) {
         m->building = true;
         for (size_t i = 0; i < s->n_statements; i++)
-                if (!schedule_one(m, s->statements[i], error))
+                if (!schedule_one(m, s, s->statements[i], error))
                         return false;
         m->building = false;
         return machine_settle(m, 0, error);
@@ -204,8 +221,9 @@ bool machine_submit(Machine *m, Statement *st, int64_t now_ns, char error[SCENAR
         st->owned = true;
         if (st->relative)
                 st->at_ns += now_ns;
+        bool ok = resolve_story(m->scenario, st, error);
         bool later = st->at_ns > now_ns;
-        bool ok = machine_apply(m, st, now_ns, later, error);
+        ok = ok && machine_apply(m, st, now_ns, later, error);
 
         if (ok && later && m->n_pending < SCENARIO_STATEMENTS_MAX && pending_add(m, st))
                 return true;

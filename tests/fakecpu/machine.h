@@ -153,6 +153,7 @@ typedef enum FileClass {
         FILE_ENERGY,
         FILE_CPUIDLE,
         FILE_POWERCAP,
+        FILE_CPUIDLE_DIR, /* cpu/cpuidle, that of the driver and governor */
         FILE_CLASS_N,
 } FileClass;
 

@@ -37,12 +37,14 @@ static uint64_t temperature(const Machine *m, int64_t param) {
 
 static int msr_intel(const Machine *m, const Cpu *cpu, uint64_t reg, int64_t t_ns, uint64_t *ret) {
         const Profile *p = m->profile;
+        uint64_t bclk_x3 = p->bclk_mhz_x3 > 0 ? p->bclk_mhz_x3 : 300;
+        uint64_t ratio = (m->base_mhz * 3 + bclk_x3 / 2) / bclk_x3;
 
         switch (reg) {
         case 0x34:
                 return p->smi ? value((uint32_t) cpu_counter(cpu, CPU_SMI, t_ns), ret) : -EIO;
         case 0xce: /* maximum non-turbo ratio, and the lowest one */
-                return value((m->base_mhz + 50) / 100 << 8 | UINT64_C(8) << 40, ret);
+                return value(ratio << 8 | UINT64_C(8) << 40, ret);
         case 0xe2: /* C-state limit, locked */
                 return value(UINT64_C(1) << 15 | m->pkg_limit, ret);
         case 0x1a2:
@@ -58,7 +60,7 @@ static int msr_intel(const Machine *m, const Cpu *cpu, uint64_t reg, int64_t t_n
                 return value(0x850089, ret);
         case 0x1ad: /* turbo ratios of eight group sizes: all the same */
         case 0x1ae:
-                return value((m->base_mhz + 50) / 100 * UINT64_C(0x0101010101010101), ret);
+                return value(ratio * UINT64_C(0x0101010101010101), ret);
         case 0x1b0: /* energy-performance bias: balanced */
                 return value(6, ret);
         case 0x1fc: /* POWER_CTL: C1E on */
@@ -133,6 +135,8 @@ int msr_read(const Machine *m, const Cpu *cpu, uint64_t reg, int64_t t_ns, uint6
                 return value(0, ret);
         if (reg == 0x10)
                 return value(clock_tsc(), ret);
+        if (reg == 0x8b) /* microcode revision */
+                return value(m->profile->amd ? m->microcode : m->microcode << 32, ret);
         if (reg == 0xe7 || (reg == 0xc00000e7 && m->profile->amd))
                 return value(cpu_counter(cpu, CPU_MPERF, t_ns), ret);
         if (reg == 0xe8 || (reg == 0xc00000e8 && m->profile->amd))

@@ -181,6 +181,9 @@ bool node_present(Machine *m, Node n) {
         case NODE_S2IDLE:
         case NODE_S2IDLE_FILE:
                 return cpu_ready(m, n.a, FILE_CPUIDLE);
+        case NODE_SYS_IDLE:
+        case NODE_SYS_IDLE_FILE:
+                return !m->files[FILE_CPUIDLE_DIR].hidden;
         case NODE_CLASS_LINK:
         case NODE_CONTROL:
         case NODE_CONTROL_FILE:

@@ -142,6 +142,7 @@ static const Profile profiles[] = {
                 .bugs = "clflush_monitor cpu_meltdown " BUGS_X86 " l1tf mds swapgs",
                 .core = HAVE_C3 | HAVE_C6,
                 .package = HAVE_PC3 | HAVE_PC6,
+                .bclk_mhz_x3 = 400,
                 .max_leaf = 0xb,
                 .mwait_substates = 0x1120,
                 .pkg_limit = 7,

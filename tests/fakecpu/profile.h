@@ -44,6 +44,7 @@ typedef struct Profile {
         const char *name, *vendor, *brand, *flags, *bugs, *driver;
         unsigned family, model, stepping, microcode;
         unsigned core, package, rapl, esu;
+        unsigned bclk_mhz_x3; /* 300, or 400 where the base clock is 133.33 MHz */
         unsigned max_leaf, mwait_substates, pkg_limit, tjmax, tdp_watts;
         bool temperatures, smi, amd, hybrid, msr, cpuidle;
         const ScenarioState *states;

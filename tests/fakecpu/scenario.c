@@ -32,6 +32,7 @@ static const Field fields[] = {
         FIELD_STRING(brand),
         FIELD_STRING(zones),
         FIELD_STRING(offline),
+        FIELD_STRING(story),
         FIELD_NUMBER(packages),
         FIELD_NUMBER(dies),
         FIELD_NUMBER(cores),
@@ -112,14 +113,19 @@ static void word_split(Word *w, char *text) {
         }
 }
 
-/* "at 20s", "at +5s", "every 10s": any number of them before the verb. */
+/* "at 20s", "at +5s", "at story+1s", "every 10s": any number of them before the verb. */
 static bool statement_parse_when(Statement *st, char **p, char **word, char *error) {
+        char zero[] = "0";
+
         while (*word && (strcmp(*word, "at") == 0 || strcmp(*word, "every") == 0)) {
                 bool every = (*word)[0] == 'e';
                 int64_t ns;
                 char *value = next_word(p);
 
-                if (value && !every && *value == '+') {
+                if (value && !every && strncmp(value, "story", 5) == 0) {
+                        st->story = true;
+                        value = value[5] == '\0' ? zero : value[5] == '+' ? value + 6 : value;
+                } else if (value && !every && *value == '+') {
                         st->relative = true;
                         value++;
                 }

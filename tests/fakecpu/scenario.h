@@ -29,6 +29,7 @@ typedef struct Word {
 typedef struct Statement {
         int64_t at_ns;     /* since start; 0: before anybody looks */
         int64_t period_ns; /* > 0: again each period */
+        bool story;        /* "at story+5s": at_ns counts from the scenario's `story` */
         bool relative;     /* "at +5s": at_ns counts from the moment of writing */
         bool owned;        /* by the machine, which frees it when it is done */
         int line;
@@ -57,7 +58,7 @@ typedef struct ScenarioEntry {
 typedef struct Scenario {
         char model[32], numbering[16], cpus[512], core_ids[256], driver[32], governor[32], bugs[128],
                 brand[64], zones[16];
-        char offline[256];
+        char offline[256], story[32];
         uint64_t packages, dies, cores, threads, pcores, ecores, module_cores;
         uint64_t hypervisor, tjmax, base_mhz, microcode, stepping, pkg_limit, esu, msr_zero;
         ScenarioState states[SCENARIO_STATES_MAX];
