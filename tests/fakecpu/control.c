@@ -83,22 +83,9 @@ static void expect_cores(const Machine *m, Buf *b) {
 }
 
 static void expect_dies(const Machine *m, Buf *b) {
-        static const char *const names[DIE_N] = {
-                "Pkg%pc2",
-                "Pkg%pc3",
-                "Pkg%pc6",
-                "Pkg%pc7",
-                "Pkg%pc8",
-                "Pkg%pc9",
-                "Pk%pc10",
-                "PkgWatt",
-                "RAMWatt",
-                "CorWatt",
-                "GFXWatt",
-                "PKG_%",
-                "RAM_%",
-                "PkgTmp",
-        };
+        static const char *const names[DIE_N] = { "Pkg%pc2", "Pkg%pc3", "Pkg%pc6", "Pkg%pc7", "Pkg%pc8",
+                "Pkg%pc9", "Pk%pc10", "PkgWatt", "RAMWatt", "CorWatt", "GFXWatt", "PKG_%", "RAM_%",
+                "PkgTmp" };
         char id[32];
 
         for (unsigned i = 0; i < m->n_dies; i++) {
@@ -129,24 +116,8 @@ static void render_expect(const Machine *m, Buf *b) {
 }
 
 static void render_cpu_counters(const Machine *m, const Cpu *cpu, int64_t t_ns, Buf *b) {
-        static const char *const names[CPU_STATES] = {
-                "mperf",
-                "aperf",
-                "c1",
-                "smi",
-                "loc",
-                "res",
-                "cal",
-                "nmi",
-                "dev",
-                "user",
-                "nice",
-                "system",
-                "iowait",
-                "hirq",
-                "softirq",
-                "steal",
-        };
+        static const char *const names[CPU_STATES] = { "mperf", "aperf", "c1", "smi", "loc", "res", "cal",
+                "nmi", "dev", "user", "nice", "system", "iowait", "hirq", "softirq", "steal" };
         static const char *const parts[STATE_N] = { "time", "usage", "above", "below", "rejected" };
 
         for (unsigned i = 0; i < CPU_STATES; i++)
@@ -164,21 +135,8 @@ static void render_cpu_counters(const Machine *m, const Cpu *cpu, int64_t t_ns, 
 
 static void render_counters(const Machine *m, int64_t t_ns, Buf *b) {
         static const char *const core_names[] = { "c3", "c6", "c7", "mc6", "energy" };
-        static const char *const die_names[] = {
-                "pc2",
-                "pc3",
-                "pc6",
-                "pc7",
-                "pc8",
-                "pc9",
-                "pc10",
-                "pkg",
-                "ram",
-                "cor",
-                "gfx",
-                "throttle",
-                "ram_throttle",
-        };
+        static const char *const die_names[] = { "pc2", "pc3", "pc6", "pc7", "pc8", "pc9", "pc10", "pkg",
+                "ram", "cor", "gfx", "throttle", "ram_throttle" };
 
         buf_printf(b, "time_ns %" PRId64 "\ntsc_hz %" PRIu64 "\n", t_ns, m->tsc_hz);
         for (unsigned i = 0; i < m->n_cpus; i++)

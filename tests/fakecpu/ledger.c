@@ -8,8 +8,7 @@
 
 #include "ledger.h"
 
-static const char *const class_names[CLASS_N] = {
-        [CLASS_MSR] = "msr",
+static const char *const class_names[CLASS_N] = { [CLASS_MSR] = "msr",
         [CLASS_CPUID] = "cpuid",
         [CLASS_CPU] = "cpu",
         [CLASS_TOPOLOGY] = "topology",
@@ -18,24 +17,11 @@ static const char *const class_names[CLASS_N] = {
         [CLASS_CPUINFO] = "cpuinfo",
         [CLASS_INTERRUPTS] = "interrupts",
         [CLASS_STAT] = "stat",
-        [CLASS_OTHER] = "other",
-};
+        [CLASS_OTHER] = "other" };
 
 /* Order of node.h's STATE_FILE_*. */
-static const char *const idle_names[] = {
-        "name",
-        "desc",
-        "latency",
-        "residency",
-        "disable",
-        "usage",
-        "time",
-        "above",
-        "below",
-        "rejected",
-        "power",
-        "default_status",
-};
+static const char *const idle_names[] = { "name", "desc", "latency", "residency", "disable", "usage", "time",
+        "above", "below", "rejected", "power", "default_status" };
 
 static void client_read(Client *c) {
         char path[64], line[256];

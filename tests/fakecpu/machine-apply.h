@@ -16,9 +16,14 @@ bool machine_apply(
 /* The two halves of machine_apply(): verbs of counters and CPUs (select, set, reset, sleep ...), verbs of
  * faults. */
 bool machine_apply_counters(Machine *m, const Statement *st, int64_t t_ns, bool check_only, char *error);
+bool machine_apply_cpus(Machine *m, const Statement *st, int64_t t_ns, bool check_only, char *error);
 bool machine_apply_faults(Machine *m, const Statement *st, bool check_only, char *error);
 /* The CPUs a statement's selectors mean; all of them where it names none. */
 bool machine_select_cpus(const Machine *m, const Statement *st, IdSet *ret, char *error);
+
+/* A word that chooses or qualifies and is no counter's name. */
+bool machine_is_selector(const char *key);
+void counters_clear(Counter *c, size_t first, size_t end);
 
 /* Applies the scenario's statements of time 0 and keeps the rest for their time. */
 bool machine_schedule(Machine *m, const Scenario *s, char error[SCENARIO_ERROR_MAX]);

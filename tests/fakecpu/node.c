@@ -14,72 +14,24 @@
 
 static const char *const files_sys[] = { "online", "offline", "possible", "present", "kernel_max",
         "isolated", "enabled", NULL };
-static const char *const files_sys_idle[] = {
-        "current_driver",
-        "current_governor",
-        "current_governor_ro",
-        "available_governors",
-        NULL,
-};
+static const char *const files_sys_idle[] = { "current_driver", "current_governor", "current_governor_ro",
+        "available_governors", NULL };
 static const char *const files_smt[] = { "active", "control", NULL };
 static const char *const files_cpu[] = { "online", NULL };
-static const char *const files_topology[] = {
-        "physical_package_id",
-        "die_id",
-        "cluster_id",
-        "core_id",
-        "thread_siblings",
-        "thread_siblings_list",
-        "core_cpus",
-        "core_cpus_list",
-        "cluster_cpus",
-        "cluster_cpus_list",
-        "die_cpus",
-        "die_cpus_list",
-        "package_cpus",
-        "package_cpus_list",
-        "core_siblings",
-        "core_siblings_list",
-        NULL,
-};
+static const char *const files_topology[] = { "physical_package_id", "die_id", "cluster_id", "core_id",
+        "thread_siblings", "thread_siblings_list", "core_cpus", "core_cpus_list", "cluster_cpus",
+        "cluster_cpus_list", "die_cpus", "die_cpus_list", "package_cpus", "package_cpus_list",
+        "core_siblings", "core_siblings_list", NULL };
 static const char *const files_numa[] = { "cpulist", "cpumap", NULL };
-static const char *const files_freq[] = {
-        "scaling_driver",
-        "scaling_governor",
-        "scaling_cur_freq",
-        "cpuinfo_min_freq",
-        "cpuinfo_max_freq",
-        "base_frequency",
-        NULL,
-};
-static const char *const files_state[] = {
-        "name",
-        "desc",
-        "latency",
-        "residency",
-        "disable",
-        "usage",
-        "time",
-        "above",
-        "below",
-        "rejected",
-        "power",
-        "default_status",
-        NULL,
-};
+static const char *const files_freq[] = { "scaling_driver", "scaling_governor", "scaling_cur_freq",
+        "cpuinfo_min_freq", "cpuinfo_max_freq", "base_frequency", NULL };
+static const char *const files_state[] = { "name", "desc", "latency", "residency", "disable", "usage",
+        "time", "above", "below", "rejected", "power", "default_status", NULL };
 static const char *const files_s2idle[] = { "usage", "time", NULL };
 static const char *const files_control[] = { "enabled", NULL };
-static const char *const files_zone[] = {
-        "name",
-        "energy_uj",
-        "max_energy_range_uj",
-        "enabled",
-        "constraint_0_name",
-        "constraint_0_power_limit_uw",
-        "constraint_0_time_window_us",
-        "constraint_0_max_power_uw",
-        NULL,
-};
+static const char *const files_zone[] = { "name", "energy_uj", "max_energy_range_uj", "enabled",
+        "constraint_0_name", "constraint_0_power_limit_uw", "constraint_0_time_window_us",
+        "constraint_0_max_power_uw", NULL };
 static const char *const files_parameters[] = { "max_cstate", "preferred_cstates", "states_off", "use_acpi",
         NULL };
 static const char *const files_proc[] = { "cpuinfo", "interrupts", "stat", NULL };
@@ -101,36 +53,33 @@ Node node_of_ino(uint64_t ino) {
 }
 
 bool node_is_dir(Node n) {
-        switch ((int) n.kind) {
-        case NODE_ROOT:
-        case NODE_DEV:
-        case NODE_DEV_CPU:
-        case NODE_SYS:
-        case NODE_SYS_IDLE:
-        case NODE_SMT:
-        case NODE_CPU:
-        case NODE_TOPOLOGY:
-        case NODE_NUMA:
-        case NODE_FREQ:
-        case NODE_IDLE:
-        case NODE_IDLE_ENTRY:
-        case NODE_STATE:
-        case NODE_S2IDLE:
-        case NODE_CLASS:
-        case NODE_VIRTUAL:
-        case NODE_CONTROL:
-        case NODE_ZONE:
-        case NODE_MODULE:
-        case NODE_PARAMETERS:
-        case NODE_PROC:
-        case NODE_POINTS:
-        case NODE_POINT:
-        case NODE_POINT_DIR:
-        case NODE_CTL:
-                return true;
-        default:
-                return false;
-        }
+        static const bool directories[NODE_KIND_N] = { [NODE_ROOT] = true,
+                [NODE_DEV] = true,
+                [NODE_DEV_CPU] = true,
+                [NODE_SYS] = true,
+                [NODE_SYS_IDLE] = true,
+                [NODE_SMT] = true,
+                [NODE_CPU] = true,
+                [NODE_TOPOLOGY] = true,
+                [NODE_NUMA] = true,
+                [NODE_FREQ] = true,
+                [NODE_IDLE] = true,
+                [NODE_IDLE_ENTRY] = true,
+                [NODE_STATE] = true,
+                [NODE_S2IDLE] = true,
+                [NODE_CLASS] = true,
+                [NODE_VIRTUAL] = true,
+                [NODE_CONTROL] = true,
+                [NODE_ZONE] = true,
+                [NODE_MODULE] = true,
+                [NODE_PARAMETERS] = true,
+                [NODE_PROC] = true,
+                [NODE_POINTS] = true,
+                [NODE_POINT] = true,
+                [NODE_POINT_DIR] = true,
+                [NODE_CTL] = true };
+
+        return n.kind < NODE_KIND_N && directories[n.kind];
 }
 
 mode_t node_mode(const Machine *m, Node n) {
@@ -171,9 +120,10 @@ bool node_present(Machine *m, Node n) {
                 return machine_cpu(m, n.a) && n.a != 0;
         case NODE_TOPOLOGY:
         case NODE_TOPOLOGY_FILE:
+                return cpu_ready(m, n.a, FILE_CLASS_N);
         case NODE_FREQ:
         case NODE_FREQ_FILE:
-                return cpu_ready(m, n.a, FILE_CLASS_N);
+                return cpu_ready(m, n.a, FILE_CLASS_N) && m->profile->msr;
         case NODE_IDLE:
         case NODE_IDLE_ENTRY:
         case NODE_STATE:

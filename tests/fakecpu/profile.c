@@ -13,9 +13,9 @@
 #define FLAGS_BASE                                                                                          \
         "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse "     \
         "sse2 ht syscall nx "                                                                               \
-        "rdtscp lm constant_tsc rep_good nopl xtopology nonstop_tsc cpuid aperfmperf pni monitor ssse3 "    \
+        "rdtscp lm constant_tsc rep_good nopl xtopology nonstop_tsc cpuid pni ssse3 "                       \
         "cx16 sse4_1 sse4_2 popcnt"
-#define FLAGS_INTEL FLAGS_BASE " acpi dts tm pbe lahf_lm arat pln pts"
+#define FLAGS_INTEL FLAGS_BASE " aperfmperf monitor acpi dts tm pbe lahf_lm arat pln pts"
 #define BUGS_X86    "spectre_v1 spectre_v2 spec_store_bypass"
 
 #define STATE(n, d, l, r)                                                                                   \
@@ -200,7 +200,7 @@ static const Profile profiles[] = {
                 .microcode = 0x830107a,
                 .brand = "AMD EPYC 7542 32-Core Processor",
                 .bugs = "sysret_ss_attrs " BUGS_X86 " retbleed",
-                .flags = FLAGS_BASE " hw_pstate cpb",
+                .flags = FLAGS_BASE " aperfmperf monitor hw_pstate cpb",
                 .driver = "acpi_idle",
                 .amd = true,
                 .msr = true,
