@@ -15,6 +15,7 @@
 const Verb verbs[] = {
         { "snapshot", "the last interval, a turbostat-like table (default)", cmd_snapshot },
         { "query", "history as rows, CSV or JSON", cmd_query },
+        { "cpu", "CPUs, errata, topology and idle states", cmd_cpu },
         { "status", "health, sources and what measuring costs", cmd_status },
         { NULL, NULL, NULL },
 };

@@ -44,30 +44,6 @@ static int direct_stream(ReplyStream *stream, TransportSink *sink) {
         return r < 0 ? r : w;
 }
 
-static int direct_get(Transport *t, const char *path, const QueryParam *params, size_t n, TransportSink *sink) {
-        DirectTransport *d = (DirectTransport *) t;
-        Request request = { .method = "GET", .path = path, .params = params, .n_params = n, .local = true };
-        Reply reply = {};
-        int r;
-
-        r = route_handle(&d->service, &request, &reply);
-        if (r >= 0) {
-                sink->status = reply.status;
-                if (reply.stream)
-                        r = direct_stream(reply.stream, sink);
-                else if (reply.body)
-                        r = transport_sink_write(sink, reply.body, reply.n_body);
-        }
-        reply_deinit(&reply);
-        if (r == -EIO && errno == EPIPE)
-                return CTL_EXIT_FAILURE;
-        if (r < 0) {
-                ctl_error("%s: %s", path, strerror(-r));
-                return CTL_EXIT_FAILURE;
-        }
-        return CTL_EXIT_OK;
-}
-
 /* One turn of the sampler, as a sample. */
 static int local_turn(DirectTransport *d) {
         const Tick *tick;
@@ -93,6 +69,33 @@ static int local_turn(DirectTransport *d) {
         d->service.sample = sample;
         d->service.tick = &d->tick;
         return 0;
+}
+
+static int direct_get(Transport *t, const char *path, const QueryParam *params, size_t n, TransportSink *sink) {
+        DirectTransport *d = (DirectTransport *) t;
+        Request request = { .method = "GET", .path = path, .params = params, .n_params = n, .local = true };
+        Reply reply = {};
+        int r;
+
+        /* what needs no interval (the CPUs, the sources) is there after one turn */
+        r = d->sampler && !d->service.machine ? local_turn(d) : 0;
+        if (r >= 0)
+                r = route_handle(&d->service, &request, &reply);
+        if (r >= 0) {
+                sink->status = reply.status;
+                if (reply.stream)
+                        r = direct_stream(reply.stream, sink);
+                else if (reply.body)
+                        r = transport_sink_write(sink, reply.body, reply.n_body);
+        }
+        reply_deinit(&reply);
+        if (r == -EIO && errno == EPIPE)
+                return CTL_EXIT_FAILURE;
+        if (r < 0) {
+                ctl_error("%s: %s", path, strerror(-r));
+                return CTL_EXIT_FAILURE;
+        }
+        return CTL_EXIT_OK;
 }
 
 static int local_next(Transport *t, bool is_first) {

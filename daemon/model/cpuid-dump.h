@@ -25,8 +25,7 @@ CpuidDump *cpuid_dump_new(void);
 CpuidDump *cpuid_dump_free(CpuidDump *d);
 DEFINE_CLEANUP(CpuidDump *, cpuid_dump_free);
 
-/* The next piece of text. -EBADMSG: it is no dump (cpuid_dump_error() says why); further pieces get the same
- * answer. */
+/* The next piece of text. -EBADMSG: it is no dump, for the reason in cpuid_dump_error(), and stays none. */
 int cpuid_dump_feed(CpuidDump *d, const char *text, size_t n);
 /* The text is over: -EBADMSG also where it is empty or broken off. */
 int cpuid_dump_finish(CpuidDump *d);

@@ -56,6 +56,5 @@ typedef struct CpuIdent {
 
 /* Decodes all of the above. Never fails: what cannot be read is zero. */
 void cpuid_decode(CpuidReadFn read, void *userdata, CpuIdent *ret);
-/* TSC frequency from leaves 0x15/0x16 (a missing crystal taken from the model table), 0 where they do not
- * tell. */
+/* TSC frequency from leaves 0x15/0x16 (a missing crystal from the model table), 0 where they do not tell. */
 uint64_t cpuid_tsc_hz(const CpuIdent *c);

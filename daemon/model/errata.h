@@ -23,16 +23,14 @@ typedef enum ErratumStatus {
 const char *erratum_name(ErratumId id);            /* "clflush_monitor" */
 const char *erratum_status_name(ErratumStatus s);  /* "not-affected", ... */
 
-/* bugs: that line of /proc/cpuinfo (whole tokens are matched); NULL: there is none, or a dump says nothing.
- */
+/* bugs: that line of /proc/cpuinfo (whole tokens are matched); NULL: there is none, or a dump has none. */
 ErratumStatus erratum_classify(ErratumId id, const CpuIdent *c, const char *bugs);
 /* What it means and what to do, one or two sentences; never NULL. */
 const char *erratum_advice(ErratumId id, ErratumStatus s);
 
 typedef struct ErratumProblem {
         ErratumId id;
-        char text[512]; /* one line for the log, the event and status: "erratum clflush_monitor is not worked
-                           around ..." */
+        char text[512]; /* one line for the log, the event and status */
 } ErratumProblem;
 
 /* The unmitigated errata of this machine, each once. Returns how many. */

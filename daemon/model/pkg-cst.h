@@ -15,6 +15,5 @@ typedef struct PkgCst {
         bool c1_undemotion, c3_undemotion; /* bits 27, 28 */
 } PkgCst;
 
-/* False where this CPU has no such register that we know of (other vendors, Core 2 and older): *ret
- * untouched. */
+/* False where this CPU has no such register (other vendors, Core 2 and older): *ret untouched. */
 bool pkg_cst_decode(const CpuIdent *c, uint64_t msr, PkgCst *ret);
