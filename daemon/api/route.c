@@ -18,6 +18,7 @@ static const struct Route {
         int (*fn)(Service *s, const Request *q, Reply *ret);
 } routes[] = {
         { API_ROUTE_STATUS, "GET", route_status },
+        { API_ROUTE_CPU, "GET", route_cpu },
         { API_ROUTE_CATALOGUE, "GET", route_catalogue },
         { API_ROUTE_QUERY, "GET", route_query },
         { "/", "GET", route_index },
