@@ -82,12 +82,14 @@ static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size
         for (size_t i = from; i < to; i++) {
                 size_t at = (size_t) m->num * b->n + i, den_at = (size_t) m->den * b->n + i, k = i - from;
                 uint32_t ticks = slot_ticks(b, at);
-                double num, den = (double) b->dt_ns[i] * 1e-9;
+                double num, den = (double) b->dt_ns[i] * (is_counter ? 1e-9 : 1);
 
                 if (ticks == 0 || (m->den != PLAN_SLOT_TIME && slot_ticks(b, den_at) == 0)) {
                         Reason reason = slot_reason(b, ticks == 0 ? at : den_at);
 
                         fold_reason(s, reason);
+                        if (reason != REASON_ASLEEP)
+                                m->last = NAN;
                         /* a lazily read counter's next difference covers this time too */
                         if (is_counter && reason == REASON_ASLEEP)
                                 s->den += s->n_members == 1 ? den : 0;
@@ -123,12 +125,10 @@ static double tick_value(const Plan *p, const Series *s, double num, double den)
         MetricSum sum = { .num = num, .den = den, .n = 1 };
         double v;
 
-        if (s->metric->kind == METRIC_GAUGE)
-                return den > 0 ? num / den : NAN;
-        if (s->metric->kind == METRIC_COUNTER)
-                return den > 0 ? num / den : NAN;
+        if (s->metric->kind != METRIC_RATIO)
+                return den > 0 ? s->metric->factor * num / den : NAN;
         if (s->by_member && (s->metric->flags & METRIC_SUM_WATTS))
-                sum.parts = num, sum.den = 1;
+                sum.parts = num, sum.weight = 1;
         return metric_value(s->metric, &sum, p->tsc_hz, &v) == REASON_NONE ? v : NAN;
 }
 
@@ -195,13 +195,12 @@ static Reason series_value(Plan *p, const Series *s, double *ret) {
         if (s->n == 0 || !(s->den > 0))
                 return s->reason == REASON_NONE ? REASON_GAP : s->reason;
         if (s->metric->kind != METRIC_RATIO) {
-                *ret = s->num / s->den;
+                *ret = s->metric->factor * s->num / s->den;
                 return REASON_NONE;
         }
         if (s->by_member && (s->metric->flags & METRIC_SUM_WATTS)) {
-                sum.parts = s->num / s->den;
-                sum.num = sum.parts;
-                sum.den = 1;
+                sum.parts = s->num;
+                sum.weight = s->den;
         }
         return metric_value(s->metric, &sum, p->tsc_hz, ret);
 }

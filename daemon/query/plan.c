@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cstated/macro.h"
+#include "model/metric.h"
 
 #include "query/plan.h"
 
@@ -17,10 +18,16 @@ typedef struct Resolve {
         Plan *plan;
         const Machine *machine;
         const Layout *layout;
-        bool *pass; /* CPUs the filters let through */
+        bool *pass[SCOPE_N]; /* entities that hold a CPU the filters let through */
         size_t hint; /* where the next series probably stands */
-        uint32_t *targets; /* entity of the target scope, of each entity of the metric's */
 } Resolve;
+
+/* One field over another, entities sorted by the target they belong to. */
+typedef struct Term {
+        FieldId num, den_field;
+        MetricDenominator den;
+        uint32_t *order, *first; /* order[first[t]] .. order[first[t + 1] - 1] are target t's */
+} Term;
 
 static void want_field(Plan *p, FieldId field) {
         if (field == FIELD_NONE)
@@ -73,25 +80,29 @@ static bool in_list(const uint32_t *ids, size_t n, int64_t id) {
         return false;
 }
 
-static void resolve_filters(Resolve *r) {
+/* An entity wider than a filter passes with any CPU in it. */
+static int resolve_filters(Resolve *r) {
         const QuerySpec *q = r->plan->spec;
         const Machine *m = r->machine;
 
-        for (uint32_t i = 0; i < m->n_cpus; i++)
-                r->pass[i] = in_list(q->cpus, q->n_cpus, m->cpus[i].id) &&
-                        in_list(q->cores, q->n_cores, m->cores[m->cpus[i].core].id) &&
-                        in_list(q->packages, q->n_packages, m->packages[m->cpus[i].package].package);
-}
-
-/* Marks the entities of a scope that hold a CPU the filters let through. */
-static void resolve_entities(const Resolve *r, Scope scope, bool *ret) {
-        memset(ret, 0, machine_n_entities(r->machine, scope) * sizeof(*ret));
-        for (uint32_t i = 0; i < r->machine->n_cpus; i++) {
-                uint32_t e = r->pass[i] ? machine_parent(r->machine, SCOPE_CPU, i, scope) : UINT32_MAX;
-
-                if (e != UINT32_MAX)
-                        ret[e] = true;
+        for (unsigned s = 0; s < SCOPE_N; s++) {
+                r->pass[s] = calloc(MAX(machine_n_entities(m, (Scope) s), 1u), sizeof(bool));
+                if (!r->pass[s])
+                        return -ENOMEM;
         }
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                if (!in_list(q->cpus, q->n_cpus, m->cpus[i].id) ||
+                        !in_list(q->cores, q->n_cores, m->cores[m->cpus[i].core].id) ||
+                        !in_list(q->packages, q->n_packages, m->packages[m->cpus[i].package].package))
+                        continue;
+                for (unsigned s = 0; s < SCOPE_N; s++) {
+                        uint32_t e = machine_parent(m, SCOPE_CPU, i, (Scope) s);
+
+                        if (e != UINT32_MAX)
+                                r->pass[s][e] = true;
+                }
+        }
+        return 0;
 }
 
 static void series_ids(Series *s, const Machine *m, uint32_t e) {
@@ -174,94 +185,103 @@ static int add_member(Plan *p, const Member *m) {
         return 0;
 }
 
-/* To what model/metric.h calls base units: joules, seconds, counts, ticks, degrees. */
-static double numerator_scale(const LayoutColumn *c) {
-        switch (field_spec(c->field)->unit) {
-        case FIELD_UNIT_NS:
-                return 1e-9;
-        case FIELD_UNIT_USEC:
-                return 1e-6;
-        case FIELD_UNIT_ENERGY:
-        case FIELD_UNIT_TIME:
-                return c->scale;
-        case FIELD_UNIT_COUNT:
-        case FIELD_UNIT_TICK:
-        case FIELD_UNIT_CELSIUS:
-        case FIELD_UNIT_JIFFY:
-        case FIELD_UNIT_BYTE:
-        default:
-                return 1;
-        }
-}
-
-/* The slots of one entity's numerator and denominator; false where the layout lacks them. */
-static bool member_slots(const Resolve *r, FieldId num, MetricDenominator den, FieldId den_field, uint8_t instance,
-        uint32_t e, Member *ret) {
-        const LayoutColumn *n = layout_find(r->layout, num, instance), *d = NULL;
+/* The slots of one entity's numerator and denominator; 0 where the layout lacks them, 1 where they were added. */
+static int add_slots(Resolve *r, const Term *t, uint8_t instance, uint32_t e) {
+        const LayoutColumn *n = layout_find(r->layout, t->num, instance), *d = NULL;
+        Member m;
+        int code;
 
         if (!n)
-                return false;
-        if (den == DEN_FIELD) {
+                return 0;
+        if (t->den == DEN_FIELD) {
                 /* a clock has no instances */
-                d = layout_find(r->layout, den_field, instance) ?: layout_find(r->layout, den_field, 0);
+                d = layout_find(r->layout, t->den_field, field_is_by_state(t->den_field) ? instance : 0);
                 if (!d)
-                        return false;
+                        return 0;
         }
-        *ret = (Member){
+        m = (Member){
                 .num = n->offset + e,
                 .den = d ? d->offset + e : PLAN_SLOT_TIME,
-                .scale = numerator_scale(n),
+                .scale = metric_base_units(n),
                 .last = NAN,
         };
-        return true;
+        code = add_member(r->plan, &m);
+        return code < 0 ? code : 1;
 }
 
-static int add_entity(Resolve *r, const MetricSpec *m, uint32_t e, uint8_t instance) {
-        Member member;
+/* One entity: its state of that name, all its states that sleep, or just its one slot. */
+static int add_entity(Resolve *r, const MetricSpec *m, const Term *t, const char *state, uint32_t e) {
         int code = 0;
 
-        if (member_slots(r, m->numerator, m->den, m->denominator, instance, e, &member))
-                code = add_member(r->plan, &member);
-        else if (!(m->flags & METRIC_SUM_FIELDS) && m->alt_numerator != FIELD_NONE) {
-                MetricDenominator den = m->alt_denominator == FIELD_NONE ? m->den : DEN_FIELD;
+        if (!field_is_by_state(t->num))
+                return add_slots(r, t, 0, e);
+        if (state[0]) {
+                int i = machine_state_index(r->machine, e, state);
 
-                if (member_slots(r, m->alt_numerator, den, m->alt_denominator, instance, e, &member))
-                        code = add_member(r->plan, &member);
+                return i < 0 ? 0 : add_slots(r, t, (uint8_t) i, e);
         }
-        /* a second field that is added, not a stand-in */
-        if (code == 0 && (m->flags & METRIC_SUM_FIELDS) && m->alt_numerator != FIELD_NONE &&
-                member_slots(r, m->alt_numerator, m->den, m->alt_denominator, instance, e, &member))
-                code = add_member(r->plan, &member);
+        for (uint8_t i = 0; i < IDLE_STATES_MAX && code >= 0; i++)
+                if (metric_counts_instance(m, r->machine, t->num, e, i))
+                        code = add_slots(r, t, i, e);
         return code;
 }
 
-/* All series of one metric and one state ("" none): members are added target by target. */
-static int resolve_group(Resolve *r, const MetricSpec *m, Scope scope, const char *state, const bool *pass) {
-        uint32_t n_entities = machine_n_entities(r->machine, m->scope), n_targets = machine_n_entities(r->machine, scope);
+/* Sorts the entities of the term's field by target (counting sort); those without one, or filtered out, are left out. */
+static int term_sort(Resolve *r, Term *t, Scope scope) {
+        Scope from = field_spec(t->num)->scope;
+        uint32_t n = machine_n_entities(r->machine, from), n_targets = machine_n_entities(r->machine, scope);
 
-        for (uint32_t t = 0; t < n_targets; t++) {
-                size_t first = r->plan->n_members;
-                /* entities of a target stand together or not; where the scopes agree there is just one */
-                uint32_t from = scope == m->scope ? t : 0, to = scope == m->scope ? t + 1 : n_entities;
+        t->order = calloc(MAX(n, 1u), sizeof(*t->order));
+        t->first = calloc(n_targets + 2, sizeof(*t->first));
+        if (!t->order || !t->first)
+                return -ENOMEM;
+        for (unsigned pass = 0; pass < 2; pass++) {
+                for (uint32_t e = 0; e < n; e++) {
+                        uint32_t target = from == scope ? e : machine_parent(r->machine, from, e, scope);
+
+                        if (target == UINT32_MAX || !r->pass[from][e])
+                                continue;
+                        /* first round: sizes, two places up; second: fill, which moves the starts into place */
+                        if (pass == 0)
+                                t->first[target + 2]++;
+                        else
+                                t->order[t->first[target + 1]++] = e;
+                }
+                for (uint32_t k = 2; pass == 0 && k < n_targets + 2; k++)
+                        t->first[k] += t->first[k - 1];
+        }
+        return 0;
+}
+
+/* The fields in use, and (SUM_FIELDS) the second ones. Returns how many. */
+static size_t metric_terms(const MetricSpec *m, const Layout *l, Term ret[2]) {
+        MetricUse use;
+        size_t n = 0;
+
+        if (!metric_use(m, l, &use))
+                return 0;
+        ret[n++] = (Term){ .num = use.numerator, .den = use.den, .den_field = use.denominator };
+        if ((m->flags & METRIC_SUM_FIELDS) && layout_find(l, m->alt_numerator, 0))
+                ret[n++] = (Term){ .num = m->alt_numerator, .den = m->den, .den_field = m->alt_denominator };
+        return n;
+}
+
+/* All series of one metric and one state ("" none): members are added target by target. */
+static int resolve_group(Resolve *r, const MetricSpec *m, Scope scope, const char *state, const Term *terms, size_t n_terms) {
+        for (uint32_t target = 0; target < machine_n_entities(r->machine, scope); target++) {
                 Series key = { .metric = m, .scope = scope }, *s;
+                size_t first = r->plan->n_members;
                 int code;
 
-                for (uint32_t e = from; e < to; e++) {
-                        int instance = 0;
-
-                        if (r->targets[e] != t || !pass[e])
-                                continue;
-                        if (state[0])
-                                instance = machine_state_index(r->machine, e, state);
-                        if (instance < 0)
-                                continue;
-                        code = add_entity(r, m, e, (uint8_t) instance);
-                        if (code < 0)
-                                return code;
-                }
+                for (size_t i = 0; i < n_terms; i++)
+                        for (uint32_t k = terms[i].first[target]; k < terms[i].first[target + 1]; k++) {
+                                code = add_entity(r, m, &terms[i], state, terms[i].order[k]);
+                                if (code < 0)
+                                        return code;
+                        }
                 if (r->plan->n_members == first)
                         continue;
-                series_ids(&key, r->machine, t);
+                series_ids(&key, r->machine, target);
                 (void) snprintf(key.state, sizeof(key.state), "%s", state);
                 code = resolve_series(r, &key, &s);
                 if (code != 0)
@@ -274,24 +294,31 @@ static int resolve_group(Resolve *r, const MetricSpec *m, Scope scope, const cha
         return 0;
 }
 
-/* Calls resolve_group for each name of an idle state, in the order of the sets. */
-static int resolve_states(Resolve *r, const MetricSpec *m, Scope scope, const bool *pass) {
+/* Was the name met before state k of set i? */
+static bool state_is_known(const Machine *m, uint32_t i, uint32_t k) {
+        const char *name = m->idle_sets[i].states[k].name;
+
+        for (uint32_t a = 0; a <= i; a++)
+                for (uint32_t b = 0; b < (a < i ? m->idle_sets[a].n_states : k); b++)
+                        if (strcmp(m->idle_sets[a].states[b].name, name) == 0)
+                                return true;
+        return false;
+}
+
+/* A group for each name of an idle state, in the order of the sets. */
+static int resolve_states(Resolve *r, const MetricSpec *m, Scope scope, const Term *terms, size_t n_terms) {
         const Machine *machine = r->machine;
 
         if (r->plan->spec->state[0])
-                return resolve_group(r, m, scope, r->plan->spec->state, pass);
+                return resolve_group(r, m, scope, r->plan->spec->state, terms, n_terms);
         for (uint32_t i = 0; i < machine->n_idle_sets; i++)
                 for (uint32_t k = 0; k < machine->idle_sets[i].n_states; k++) {
                         const char *name = machine->idle_sets[i].states[k].name;
-                        bool known = false;
                         int code;
 
-                        for (uint32_t a = 0; a <= i && !known; a++)
-                                for (uint32_t b = 0; b < (a < i ? machine->idle_sets[a].n_states : k) && !known; b++)
-                                        known = strcmp(machine->idle_sets[a].states[b].name, name) == 0;
-                        if (known || !name[0])
+                        if (!name[0] || state_is_known(machine, i, k))
                                 continue;
-                        code = resolve_group(r, m, scope, name, pass);
+                        code = resolve_group(r, m, scope, name, terms, n_terms);
                         if (code != 0)
                                 return code;
                 }
@@ -300,44 +327,39 @@ static int resolve_states(Resolve *r, const MetricSpec *m, Scope scope, const bo
 
 static int resolve_metric(Resolve *r, const MetricSpec *m) {
         const QuerySpec *q = r->plan->spec;
-        Scope scope = q->has_scope ? q->scope : m->scope;
-        uint32_t n = machine_n_entities(r->machine, m->scope);
-        _cleanup_free_ uint32_t *targets = NULL;
-        _cleanup_free_ bool *pass = NULL;
+        Scope own = m->flags & METRIC_SUM_FIELDS ? m->scope : metric_scope(m, r->layout);
+        Scope scope = q->has_scope ? q->scope : own;
+        Term terms[2] = {};
+        size_t n, sorted = 0;
+        int code = 0;
 
-        if (scope > m->scope || n == 0)
+        if (scope > own || (q->state[0] && m->instance != INSTANCE_STATE))
                 return 0;
-        targets = calloc(n, sizeof(*targets));
-        pass = calloc(n, sizeof(*pass));
-        if (!targets || !pass)
-                return -ENOMEM;
-        for (uint32_t e = 0; e < n; e++)
-                targets[e] = scope == m->scope ? e : machine_parent(r->machine, m->scope, e, scope);
-        resolve_entities(r, m->scope, pass);
-        r->targets = targets;
-        if (m->instance == INSTANCE_STATE)
-                return resolve_states(r, m, scope, pass);
-        return q->state[0] ? 0 : resolve_group(r, m, scope, "", pass);
+        n = metric_terms(m, r->layout, terms);
+        for (; sorted < n && code == 0; sorted++)
+                code = term_sort(r, &terms[sorted], scope);
+        if (code == 0)
+                code = m->instance == INSTANCE_STATE ? resolve_states(r, m, scope, terms, n) :
+                                                       resolve_group(r, m, scope, "", terms, n);
+        for (size_t i = 0; i < n; i++) {
+                free(terms[i].order);
+                free(terms[i].first);
+        }
+        return code;
 }
 
 int plan_set_machine(Plan *p, const Machine *m, const Layout *l) {
         Resolve r = { .plan = p, .machine = m, .layout = l };
-        _cleanup_free_ bool *pass = NULL;
+        int code;
 
-        pass = calloc(MAX(m->n_cpus, 1u), sizeof(*pass));
-        if (!pass)
-                return -ENOMEM;
-        r.pass = pass;
-        resolve_filters(&r);
         for (size_t i = 0; i < p->n_series; i++)
                 p->series[i].n_members = 0;
         p->n_members = 0;
         p->tsc_hz = m->tsc_hz;
-        for (size_t i = 0; i < p->n_metrics; i++) {
-                int code = resolve_metric(&r, p->metrics[i]);
-
-                if (code != 0)
-                        return code;
-        }
-        return 0;
+        code = resolve_filters(&r);
+        for (size_t i = 0; i < p->n_metrics && code == 0; i++)
+                code = resolve_metric(&r, p->metrics[i]);
+        for (unsigned s = 0; s < SCOPE_N; s++)
+                free(r.pass[s]);
+        return code;
 }

@@ -310,6 +310,15 @@ static int settle_window(Parser *p) {
         return 0;
 }
 
+/* Some machines count finer than others (AMD's energy by core). */
+static Scope narrowest_scope(const MetricSpec *m) {
+        Scope alternative = m->alt_numerator != FIELD_NONE && !(m->flags & METRIC_SUM_FIELDS) ?
+                field_spec(m->alt_numerator)->scope :
+                m->scope;
+
+        return MAX(m->scope, alternative);
+}
+
 static int settle_metrics(Parser *p, QueryForm form) {
         QuerySpec *q = p->q;
         bool by_state = q->n_metrics == 0;
@@ -319,7 +328,7 @@ static int settle_metrics(Parser *p, QueryForm form) {
                 return refuse(p, "which metric? /api/v1/catalogue lists them");
         for (size_t i = 0; i < q->n_metrics; i++) {
                 p->name = "scope";
-                if (q->has_scope && q->scope > q->metrics[i]->scope)
+                if (q->has_scope && q->scope > narrowest_scope(q->metrics[i]))
                         return refuse(p, "%s is measured by %s, not by %s", q->metrics[i]->id,
                                 scope_name(q->metrics[i]->scope), scope_name(q->scope));
                 by_state |= q->metrics[i]->instance == INSTANCE_STATE;

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The engine over a real store: values that can be worked out by hand. */
+
+#include "tests/unit/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cstated/timespan.h"
+#include "model/metric.h"
+#include "query/query.h"
+#include "tests/unit/machine-fixture.h"
+#include "tests/unit/world.h"
+
+#define BASE_US (1700000040ULL * USEC_PER_SEC) /* on a minute */
+#define ROWS_MAX 20000
+
+typedef struct Result {
+        QueryRow *rows;
+        size_t n;
+        QueryInfo info;
+} Result;
+
+static void assert_near(double a, double b, double share) {
+        if (!(fabs(a - b) <= share * fabs(b) + 1e-12))
+                fail_msg("%.9g is not %.9g", a, b);
+}
+
+/* Parses and runs; fails the test on any refusal. States are copied to where their name outlives the query. */
+static Result run(World *w, const char *text) {
+        static const char *const names[] = { "POLL", "C1", "C1E", "C6", "C8" };
+        Result result = { .rows = calloc(ROWS_MAX, sizeof(QueryRow)) };
+        char *copy = strdup(text);
+        QueryParam params[16];
+        QueryError error = {};
+        const QueryRow *row;
+        QuerySpec spec;
+        size_t n;
+        Query *q;
+        int r;
+
+        assert_int_equal(route_parse_query_string(copy, params, 16, &n), 0);
+        r = query_spec_parse(params, n, w->time_us, &spec, &error);
+        if (r != 0)
+                fail_msg("%s: %s", error.param, error.message);
+        r = query_new(w->reader, &spec, &q, &error);
+        if (r != 0)
+                fail_msg("%d %s: %s", r, error.param, error.message);
+        while ((r = query_next(q, &row)) > 0) {
+                if (r == 2)
+                        continue;
+                assert_true(result.n < ROWS_MAX);
+                result.rows[result.n] = *row;
+                for (size_t i = 0; row->state && i < ARRAY_SIZE(names); i++)
+                        if (strcmp(names[i], row->state) == 0)
+                                result.rows[result.n].state = names[i];
+                result.n++;
+        }
+        assert_int_equal(r, 0);
+        query_info(q, &result.info);
+        (void) query_free(q);
+        query_spec_deinit(&spec);
+        free(copy);
+        return result;
+}
+
+static char window_text[128];
+static const char *window(uint64_t start_us, uint64_t end_us, const char *rest) {
+        (void) snprintf(window_text, sizeof(window_text), "start=%llu&end=%llu&%s", (unsigned long long) (start_us / 1000),
+                (unsigned long long) (end_us / 1000), rest);
+        return window_text;
+}
+
+static int setup(void **state) {
+        World *w = calloc(1, sizeof(*w));
+
+        world_open(w, NULL, BASE_US, USEC_PER_SEC);
+        *state = w;
+        return 0;
+}
+
+static int teardown(void **state) {
+        world_close(*state);
+        free(*state);
+        return 0;
+}
+
+static void test_ticks(void **state) {
+        World *w = *state;
+        Result r;
+
+        world_busy(w, 3, 25);
+        world_ticks(w, 10);
+        r = run(w, window(BASE_US, BASE_US + 10 * USEC_PER_SEC, "metric=busy&cpu=3"));
+        assert_int_equal(r.n, 10);
+        for (size_t i = 0; i < 10; i++) {
+                assert_int_equal(r.rows[i].time_us, BASE_US + (i + 1) * USEC_PER_SEC);
+                assert_int_equal(r.rows[i].cpu, 3);
+                assert_int_equal(r.rows[i].core, 1);
+                assert_int_equal(r.rows[i].package, 1);
+                assert_int_equal(r.rows[i].scope, SCOPE_CPU);
+                assert_near(r.rows[i].mean, 25, 1e-6);
+                assert_int_equal(r.rows[i].count, 1);
+        }
+        assert_int_equal(r.info.samples, 10);
+        assert_int_equal(r.info.expected, 10);
+        assert_int_equal(r.info.gaps, 0);
+        assert_int_equal(r.info.tier, TIER_RAW);
+        free(r.rows);
+}
+
+/* [start, end): a tick belongs to the window in which it ends, after the start. */
+static void test_window_is_half_open(void **state) {
+        World *w = *state;
+        Result r;
+
+        world_ticks(w, 10);
+        r = run(w, window(BASE_US + 3 * USEC_PER_SEC, BASE_US + 6 * USEC_PER_SEC, "metric=busy&cpu=0"));
+        assert_int_equal(r.n, 3);
+        assert_int_equal(r.rows[0].time_us, BASE_US + 4 * USEC_PER_SEC);
+        assert_int_equal(r.rows[2].time_us, BASE_US + 6 * USEC_PER_SEC);
+        free(r.rows);
+}
+
+/* A ratio over a window is sum over sum: a busy second of many ticks outweighs, a mean of ratios would not. */
+static void test_ratio_is_sum_over_sum(void **state) {
+        World *w = *state;
+        Result r;
+
+        world_busy(w, 0, 100);
+        world_ticks(w, 1);
+        w->step_us = 3 * USEC_PER_SEC;
+        world_busy(w, 0, 20);
+        world_ticks(w, 1);
+        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC, "metric=busy&cpu=0&points=1&agg=mean,min,max,stddev,count"));
+        assert_int_equal(r.n, 1);
+        assert_near(r.rows[0].mean, 40, 1e-6);
+        assert_near(r.rows[0].min, 20, 1e-6);
+        assert_near(r.rows[0].max, 100, 1e-6);
+        assert_near(r.rows[0].stddev, 80 / sqrt(2), 1e-6);
+        assert_int_equal(r.rows[0].count, 2);
+        free(r.rows);
+}
+
+static void test_counter(void **state) {
+        World *w = *state;
+        Result r;
+
+        for (uint32_t i = 0; i < 8; i++)
+                world_set(w, FIELD_IRQ, 0, i, 100 * (i + 1));
+        world_ticks(w, 4);
+        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC, "metric=irq&scope=package&points=1&agg=mean,sum,max"));
+        assert_int_equal(r.n, 2);
+        /* package 0: CPUs 0, 1, 4, 5 */
+        assert_int_equal(r.rows[0].package, 0);
+        assert_near(r.rows[0].mean, 1400, 1e-9);
+        assert_near(r.rows[0].max, 1400, 1e-9);
+        assert_true(r.rows[0].is_count);
+        assert_int_equal(r.rows[0].sum_count, 5600);
+        assert_int_equal(r.rows[1].sum_count, 4 * (300 + 400 + 700 + 800));
+        free(r.rows);
+}
+
+static void test_buckets_are_aligned(void **state) {
+        World *w = *state;
+        Result r;
+
+        world_ticks(w, 40);
+        /* from 5 s on: buckets of 10 s begin at full 10 s of UTC */
+        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 35 * USEC_PER_SEC, "metric=irq&cpu=0&step=10s&agg=count"));
+        assert_int_equal(r.n, 4);
+        assert_int_equal(r.rows[0].count, 5);
+        assert_int_equal(r.rows[0].time_us, BASE_US + 5 * USEC_PER_SEC);
+        assert_int_equal(r.rows[1].count, 10);
+        assert_int_equal(r.rows[1].time_us, BASE_US + 10 * USEC_PER_SEC);
+        assert_int_equal(r.rows[3].count, 5);
+        free(r.rows);
+        /* points begin with the window */
+        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 35 * USEC_PER_SEC, "metric=irq&cpu=0&points=3&agg=count"));
+        assert_int_equal(r.n, 3);
+        for (size_t i = 0; i < 3; i++) {
+                assert_int_equal(r.rows[i].count, 10);
+                assert_int_equal(r.rows[i].time_us, BASE_US + (5 + 10 * i) * USEC_PER_SEC);
+        }
+        free(r.rows);
+}
+
+static void test_watts(void **state) {
+        World *w = *state;
+        Result r;
+
+        world_set(w, FIELD_ENERGY_PKG, 0, 0, 16384 * 100); /* 100 J */
+        world_set(w, FIELD_ENERGY_PKG, 0, 1, 16384 * 50);
+        world_set(w, FIELD_ENERGY_RAM, 0, 0, 65536 * 5);
+        world_set(w, FIELD_ENERGY_RAM, 0, 1, 65536 * 3);
+        world_ticks(w, 5);
+        r = run(w, window(BASE_US, BASE_US + 5 * USEC_PER_SEC, "metric=pkg_watts,node_watts&points=1&agg=mean,sum,min,max"));
+        assert_int_equal(r.n, 3);
+        assert_near(r.rows[0].mean, 100, 1e-9);
+        assert_near(r.rows[0].sum, 500, 1e-9);
+        assert_near(r.rows[1].mean, 50, 1e-9);
+        assert_int_equal(r.rows[2].scope, SCOPE_SYSTEM);
+        assert_near(r.rows[2].mean, 158, 1e-9);
+        assert_near(r.rows[2].min, 158, 1e-9);
+        assert_near(r.rows[2].sum, 790, 1e-9);
+        free(r.rows);
+        /* upwards watts add */
+        r = run(w, window(BASE_US, BASE_US + 5 * USEC_PER_SEC, "metric=pkg_watts&scope=node&points=1"));
+        assert_int_equal(r.n, 1);
+        assert_near(r.rows[0].mean, 150, 1e-9);
+        free(r.rows);
+}
+
+/* A package that was not read while it slept: its next joules cover the sleep, and the other package never hides it. */
+static void test_watts_of_a_sleeper(void **state) {
+        World *w = *state;
+        Result r;
+
+        world_set(w, FIELD_ENERGY_PKG, 0, 0, 16384 * 100);
+        world_set(w, FIELD_ENERGY_PKG, 0, 1, 16384 * 50);
+        world_ticks(w, 2);
+        world_null(w, FIELD_ENERGY_PKG, 0, 1, REASON_ASLEEP);
+        world_null(w, FIELD_PKG_NS, 0, 1, REASON_ASLEEP);
+        world_ticks(w, 3);
+        world_set(w, FIELD_ENERGY_PKG, 0, 1, 16384 * 40);
+        world_set(w, FIELD_PKG_NS, 0, 1, 4 * (int64_t) NSEC_PER_SEC);
+        world_ticks(w, 1);
+        r = run(w, window(BASE_US, BASE_US + 6 * USEC_PER_SEC, "metric=pkg_watts&scope=node&points=1&agg=mean,sum"));
+        assert_int_equal(r.n, 1);
+        assert_near(r.rows[0].mean, 100 + 140.0 / 6, 1e-9);
+        assert_near(r.rows[0].sum, 740, 1e-9);
+        free(r.rows);
+        /* denied is not asleep: half a machine's watts are not its watts */
+        world_null(w, FIELD_ENERGY_PKG, 0, 1, REASON_DENIED);
+        world_ticks(w, 2);
+        r = run(w, window(BASE_US + 6 * USEC_PER_SEC, BASE_US + 8 * USEC_PER_SEC, "metric=pkg_watts&scope=node&points=1"));
+        assert_int_equal(r.n, 1);
+        assert_true(isnan(r.rows[0].mean));
+        assert_int_equal(r.rows[0].reason, REASON_DENIED);
+        free(r.rows);
+}
+
+/* Cores that sleep through are read late; the machine's C6 must count them from the first second asked for. */
+static void test_settled_residency(void **state) {
+        World *w = *state;
+        int64_t second = 2100000000 / 1024;
+        Result r;
+
+        for (uint32_t c = 0; c < 4; c++) {
+                world_set(w, FIELD_CORE_TSC, 0, c, second);
+                world_set(w, FIELD_C6, 0, c, c == 0 ? 0 : second);
+        }
+        world_ticks(w, 5);
+        for (uint32_t c = 1; c < 4; c++) {
+                world_null(w, FIELD_CORE_TSC, 0, c, REASON_ASLEEP);
+                world_null(w, FIELD_C6, 0, c, REASON_ASLEEP);
+        }
+        world_ticks(w, 10);
+        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 15 * USEC_PER_SEC, "metric=c6&scope=node"));
+        assert_int_equal(r.n, 10);
+        for (size_t i = 0; i < r.n; i++)
+                assert_near(r.rows[i].mean, 75, 1e-3);
+        assert_int_equal(r.info.samples, 10);
+        free(r.rows);
+        /* each core by itself has no reading, and says why */
+        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 15 * USEC_PER_SEC, "metric=c6&package=1&points=1"));
+        assert_int_equal(r.n, 2);
+        assert_int_equal(r.rows[0].reason, REASON_ASLEEP);
+        assert_true(isnan(r.rows[0].mean));
+        free(r.rows);
+}
+
+static void test_temperature(void **state) {
+        World *w = *state;
+        Result r;
+
+        for (uint32_t c = 0; c < 4; c++)
+                world_set(w, FIELD_CORE_TEMP, 0, c, 40 + c);
+        world_ticks(w, 2);
+        world_set(w, FIELD_CORE_TEMP, 0, 1, 60);
+        world_ticks(w, 2);
+        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC, "metric=core_temp&scope=node&points=1&agg=mean,max,min,sum"));
+        assert_int_equal(r.n, 1);
+        assert_near(r.rows[0].mean, (43 + 43 + 60 + 60) / 4.0, 1e-9);
+        assert_near(r.rows[0].max, 60, 1e-9);
+        assert_near(r.rows[0].min, 43, 1e-9);
+        assert_true(isnan(r.rows[0].sum));
+        free(r.rows);
+}
+
+static void test_states_by_name(void **state) {
+        World *w = *state;
+        Result r;
+
+        for (uint32_t i = 0; i < 8; i++)
+                for (uint8_t k = 0; k < 4; k++)
+                        world_set(w, FIELD_IDLE_USAGE, k, i, 10 * k + 1);
+        world_ticks(w, 2);
+        r = run(w, window(BASE_US, BASE_US + 2 * USEC_PER_SEC, "metric=idle_usage&scope=node&points=1&agg=sum"));
+        assert_int_equal(r.n, 4);
+        assert_string_equal(r.rows[0].state, "POLL");
+        assert_int_equal(r.rows[0].sum_count, 16);
+        assert_string_equal(r.rows[3].state, "C6");
+        assert_int_equal(r.rows[3].sum_count, 16 * 31);
+        free(r.rows);
+        r = run(w, window(BASE_US, BASE_US + 2 * USEC_PER_SEC, "metric=idle_usage&state=C1E&cpu=2&points=1&agg=sum"));
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.rows[0].sum_count, 42);
+        free(r.rows);
+        /* all sleeps, polling apart */
+        r = run(w, window(BASE_US, BASE_US + 2 * USEC_PER_SEC, "metric=wakeups&cpu=2&points=1&agg=sum"));
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.rows[0].sum_count, 2 * (11 + 21 + 31));
+        free(r.rows);
+}
+
+/* C11: P and E cores count the same name at different places. */
+static void test_hybrid_states(void **state) {
+        Machine *m = world_machine();
+        IdleSet *sets = calloc(2, sizeof(*sets));
+        World w;
+        Result r;
+
+        sets[0] = m->idle_sets[0];
+        sets[1].n_states = 2;
+        sets[1].states[0] = sets[0].states[0];
+        sets[1].states[1] = sets[0].states[3]; /* C6 is state 1 there */
+        free(m->idle_sets);
+        m->idle_sets = sets;
+        m->n_idle_sets = 2;
+        for (uint32_t i = 4; i < 8; i++)
+                m->cpus[i].idle_set = 1;
+        world_open(&w, m, BASE_US, USEC_PER_SEC);
+        for (uint32_t i = 0; i < 8; i++)
+                for (uint8_t k = 0; k < 4; k++)
+                        world_set(&w, FIELD_IDLE_USAGE, k, i, i < 4 ? 1 : 100);
+        world_ticks(&w, 1);
+        r = run(&w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=idle_usage&state=C6&scope=node&agg=sum"));
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.rows[0].sum_count, 4 * 1 + 4 * 100);
+        free(r.rows);
+        r = run(&w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=idle_usage&state=C1E&agg=sum"));
+        assert_int_equal(r.n, 4);
+        free(r.rows);
+        world_close(&w);
+}
+
+/* C13: a CPU goes and comes back: its rows have a hole, the package's none. */
+static void test_hotplug(void **state) {
+        World *w = *state;
+        Result r;
+
+        world_ticks(w, 3);
+        world_change(w, fixture_unplug(world_machine(), 5));
+        world_ticks(w, 3);
+        {
+                Machine *m = world_machine();
+
+                m->generation = 3;
+                world_change(w, m);
+        }
+        world_ticks(w, 3);
+        r = run(w, window(BASE_US, BASE_US + 9 * USEC_PER_SEC, "metric=busy&cpu=5"));
+        assert_int_equal(r.n, 6);
+        assert_int_equal(r.rows[2].time_us, BASE_US + 3 * USEC_PER_SEC);
+        assert_int_equal(r.rows[3].time_us, BASE_US + 7 * USEC_PER_SEC);
+        free(r.rows);
+        r = run(w, window(BASE_US, BASE_US + 9 * USEC_PER_SEC, "metric=irq&scope=package&package=0&agg=count"));
+        assert_int_equal(r.n, 9);
+        free(r.rows);
+        /* one bucket over all three machines */
+        r = run(w, window(BASE_US, BASE_US + 9 * USEC_PER_SEC, "metric=busy&cpu=4-6&points=1&agg=mean,count"));
+        assert_int_equal(r.n, 3);
+        for (size_t i = 0; i < 3; i++) {
+                assert_int_equal(r.rows[i].count, r.rows[i].cpu == 5 ? 6 : 9);
+                assert_near(r.rows[i].mean, 10, 1e-6);
+        }
+        free(r.rows);
+        r = run(w, window(BASE_US, BASE_US + 9 * USEC_PER_SEC, "metric=c6&scope=node&points=1"));
+        assert_int_equal(r.n, 1);
+        assert_near(r.rows[0].mean, 45, 1e-3);
+        free(r.rows);
+}
+
+static void test_filters(void **state) {
+        World *w = *state;
+        Result r;
+
+        for (uint32_t i = 0; i < 8; i++)
+                world_set(w, FIELD_IRQ, 0, i, 1 << i);
+        world_ticks(w, 1);
+        r = run(w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=irq&scope=node&cpu=0-1,6&agg=sum"));
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.rows[0].sum_count, 1 + 2 + 64);
+        free(r.rows);
+        /* core ids repeat in every package */
+        r = run(w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=irq&scope=core&core=1&agg=sum"));
+        assert_int_equal(r.n, 2);
+        assert_int_equal(r.rows[0].sum_count, 2 + 32);
+        assert_int_equal(r.rows[1].package, 1);
+        free(r.rows);
+        /* a package counter passes with any of its CPUs */
+        r = run(w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=pc6&cpu=7"));
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.rows[0].package, 1);
+        free(r.rows);
+}
+
+static void test_gaps(void **state) {
+        World *w = *state;
+        Result r;
+
+        world_ticks(w, 5);
+        world_gap(w, 20 * USEC_PER_SEC);
+        world_ticks(w, 5);
+        r = run(w, window(BASE_US, BASE_US + 30 * USEC_PER_SEC, "metric=busy&cpu=0&step=5s&agg=count"));
+        assert_int_equal(r.n, 2);
+        assert_int_equal(r.info.samples, 10);
+        assert_int_equal(r.info.expected, 30);
+        assert_int_equal(r.info.gaps, 1);
+        free(r.rows);
+        /* before the first sample */
+        r = run(w, window(BASE_US - 10 * USEC_PER_SEC, BASE_US + 5 * USEC_PER_SEC, "metric=busy&cpu=0"));
+        assert_int_equal(r.n, 5);
+        assert_int_equal(r.info.gaps, 1);
+        assert_int_equal(r.info.expected, 15);
+        free(r.rows);
+}
+
+/* What one tick of the engine says is what metric_value() says of the sample. */
+static void test_agrees_with_metric_value(void **state) {
+        World *w = *state;
+
+        for (size_t i = 0; i < w->layout.n_values; i++)
+                if (w->sample.values[i] == 0)
+                        w->sample.values[i] = (int64_t) (1000 + i * 37 % 501);
+        world_ticks(w, 1);
+        for (size_t k = 0; k < metric_catalogue_n; k++) {
+                const MetricSpec *m = &metric_catalogue[k];
+                char rest[64];
+                size_t n = 0;
+                Result r;
+
+                if (!metric_available(m, &w->layout) || m->instance == INSTANCE_STATE)
+                        continue;
+                (void) snprintf(rest, sizeof(rest), "metric=%s&scope=system&agg=mean", m->id);
+                r = run(w, window(BASE_US, BASE_US + USEC_PER_SEC, rest));
+                for (; n < r.n; n++) {
+                        MetricSum sum = {};
+                        double v = NAN;
+                        Reason reason;
+
+                        metric_gather(m, &w->sample, SCOPE_SYSTEM, 0, 0, &sum);
+                        reason = metric_value(m, &sum, w->machine->tsc_hz, &v);
+                        if (reason != r.rows[n].reason)
+                                fail_msg("%s: reason %d, %d", m->id, reason, r.rows[n].reason);
+                        if (reason == REASON_NONE)
+                                assert_near(r.rows[n].mean, v, 1e-9);
+                }
+                assert_int_equal(n, 1);
+                free(r.rows);
+        }
+}
+
+/* C21: UTC inside, whatever TZ says; a real hour has 60 minutes on both Sundays. */
+static void test_dst(void **state) {
+        static const char *const hours[] = {
+                "2026-03-29T01:30:00%2B01:00", "2026-03-29T03:30:00%2B02:00", "2026-10-25T02:30:00%2B02:00",
+                "2026-10-25T02:30:00%2B01:00", "2026-10-25T03:30:00%2B01:00",
+        };
+        uint64_t first = 1774742400ULL * USEC_PER_SEC /* 2026-03-29T00:00Z */, october = 1792882800ULL * USEC_PER_SEC;
+        World w;
+
+        assert_int_equal(setenv("TZ", "Europe/Amsterdam", 1), 0);
+        tzset();
+        world_open(&w, NULL, first, 60 * USEC_PER_SEC);
+        world_ticks(&w, 240);
+        world_gap(&w, october - w.time_us); /* 2026-10-24T23:00Z */
+        world_ticks(&w, 300);
+        for (size_t i = 0; i + 1 < 5; i++) {
+                char text[256];
+                Result r;
+
+                if (i == 1)
+                        continue;
+                (void) snprintf(text, sizeof(text), "metric=busy&cpu=0&start=%s&end=%s", hours[i], hours[i + 1]);
+                r = run(&w, text);
+                assert_int_equal(r.n, 60);
+                assert_int_equal(r.info.gaps, 0);
+                for (size_t k = 1; k < r.n; k++)
+                        assert_int_equal(r.rows[k].time_us - r.rows[k - 1].time_us, 60 * USEC_PER_SEC);
+                free(r.rows);
+        }
+        world_close(&w);
+        assert_int_equal(unsetenv("TZ"), 0);
+        tzset();
+}
+
+static int refused(World *w, const char *text, QueryError *error) {
+        char *copy = strdup(text);
+        QueryParam params[16];
+        QuerySpec spec;
+        Query *q = NULL;
+        size_t n;
+        int r;
+
+        assert_int_equal(route_parse_query_string(copy, params, 16, &n), 0);
+        assert_int_equal(query_spec_parse(params, n, w->time_us, &spec, error), 0);
+        r = query_new(w->reader, &spec, &q, error);
+        (void) query_free(q);
+        query_spec_deinit(&spec);
+        free(copy);
+        return r;
+}
+
+/* C23: too much is refused before the first row, with what to ask instead. */
+static void test_too_many_points(void **state) {
+        QueryError error = {};
+        World *w = *state;
+
+        w->step_us = 100 * USEC_PER_MSEC;
+        world_ticks(w, 12000);
+        assert_int_equal(refused(w, window(BASE_US, w->time_us, "metric=busy&cpu=0"), &error), QUERY_E_TOO_MANY);
+        assert_string_equal(error.param, "step");
+        assert_non_null(strstr(error.message, "points=1000"));
+        assert_int_equal(refused(w, window(BASE_US, w->time_us, "metric=busy&cpu=0&step=200ms"), &error), 0);
+}
+
+static void test_empty_store(void **state) {
+        World *w = *state;
+        Result r = run(w, "metric=busy");
+
+        assert_int_equal(r.n, 0);
+        assert_int_equal(r.info.samples, 0);
+        free(r.rows);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_ticks, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_window_is_half_open, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_ratio_is_sum_over_sum, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_counter, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_buckets_are_aligned, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_watts, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_watts_of_a_sleeper, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_settled_residency, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_temperature, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_states_by_name, setup, teardown),
+                cmocka_unit_test(test_hybrid_states),
+                cmocka_unit_test_setup_teardown(test_hotplug, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_filters, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_gaps, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_agrees_with_metric_value, setup, teardown),
+                cmocka_unit_test(test_dst),
+                cmocka_unit_test_setup_teardown(test_too_many_points, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_empty_store, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdlib.h>
+
+#include "cstated/api.h"
+#include "cstated/timespan.h"
+#include "tests/unit/machine-fixture.h"
+#include "tests/unit/world.h"
+
+/* The sampler's own wins where it is linked. */
+__attribute__((weak)) const char *source_state_name(SourceState s) {
+        static const char *const names[] = { "ok", "absent", "denied", "error", "disabled" };
+
+        return names[s];
+}
+
+Machine *world_machine(void) {
+        static const FieldId fields[] = {
+                FIELD_CPU_TSC, FIELD_CPU_NS, FIELD_MPERF, FIELD_APERF, FIELD_SMI, FIELD_IRQ, FIELD_NMI, FIELD_IDLE_NS,
+                FIELD_CORE_TSC, FIELD_CORE_NS, FIELD_C6, FIELD_CORE_TEMP, FIELD_PKG_TSC, FIELD_PKG_NS, FIELD_PC2, FIELD_PC6,
+                FIELD_PKG_TEMP,
+        };
+        Machine *m = fixture_machine(2, 2, 2);
+
+        assert_non_null(m);
+        (void) strcpy(m->kernel, "6.1.0-test");
+        (void) strcpy(m->idle_governor, "menu");
+        for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+                assert_non_null(fixture_column(m, fields[i], 0));
+        for (uint8_t i = 0; i < 4; i++)
+                for (unsigned f = FIELD_IDLE_TIME; f <= FIELD_IDLE_REJECTED; f++)
+                        assert_non_null(fixture_column(m, (FieldId) f, i));
+        fixture_column(m, FIELD_ENERGY_PKG, 0)->scale = 6.103515625e-5;
+        fixture_column(m, FIELD_ENERGY_RAM, 0)->scale = 1.52587890625e-5;
+        machine_finish_layout(m);
+        return m;
+}
+
+static void world_lay_out(World *w) {
+        sample_layout(w->machine, &w->layout);
+        free(w->sample.values);
+        free(w->sample.reasons);
+        w->sample = (Sample){
+                .machine = w->machine,
+                .layout = &w->layout,
+                .values = calloc(w->layout.n_values, sizeof(int64_t)),
+                .reasons = calloc(w->layout.n_values, 1),
+        };
+        w->sample.settled = w->sample.values;
+        w->sample.settled_reasons = w->sample.reasons;
+        for (uint32_t i = 0; i < w->machine->n_cpus; i++)
+                world_busy(w, i, 10);
+}
+
+void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us) {
+        StoreConfig c = STORE_CONFIG_INIT;
+
+        *w = (World){ .machine = m ? m : world_machine(), .time_us = start_us, .step_us = step_us };
+        c.raw_retention_usec = c.minute_retention_usec = c.hour_retention_usec = 100ULL * 365 * 86400 * USEC_PER_SEC;
+        assert_true(asprintf(&w->dir, "%s/cstated-test-XXXXXX", getenv("TMPDIR") ?: "/tmp") > 0);
+        assert_non_null(mkdtemp(w->dir));
+        assert_true(asprintf(&w->path, "%s/w.db", w->dir) > 0);
+        c.path = w->path;
+        assert_int_equal(store_open(&c, start_us, &w->store), 0);
+        assert_int_equal(store_set_machine(w->store, w->machine, start_us), 0);
+        assert_int_equal(store_reader_open(w->path, w->store, &w->reader), 0);
+        w->sample.h.epoch = 1;
+        world_lay_out(w);
+        w->sample.h.epoch = 1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+        return remove(path);
+}
+
+void world_close(World *w) {
+        w->reader = store_reader_close(w->reader);
+        w->store = store_close(w->store);
+        assert_int_equal(nftw(w->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        free(w->dir);
+        free(w->path);
+        free(w->sample.values);
+        free(w->sample.reasons);
+        (void) machine_free(w->machine);
+}
+
+void world_change(World *w, Machine *m) {
+        uint32_t epoch = w->sample.h.epoch;
+
+        (void) machine_free(w->machine);
+        w->machine = m;
+        world_lay_out(w);
+        w->sample.h.epoch = epoch;
+        assert_int_equal(store_set_machine(w->store, m, w->time_us), 0);
+}
+
+static size_t world_slot(const World *w, FieldId f, uint8_t instance, uint32_t e) {
+        const LayoutColumn *c = layout_find(&w->layout, f, instance);
+
+        assert_non_null(c);
+        return c->offset + e;
+}
+
+void world_set(World *w, FieldId f, uint8_t instance, uint32_t e, int64_t v) {
+        size_t slot = world_slot(w, f, instance, e);
+
+        w->sample.values[slot] = v;
+        w->sample.reasons[slot] = REASON_NONE;
+}
+
+void world_null(World *w, FieldId f, uint8_t instance, uint32_t e, Reason r) {
+        size_t slot = world_slot(w, f, instance, e);
+
+        w->sample.values[slot] = 0;
+        w->sample.reasons[slot] = (uint8_t) r;
+}
+
+static void set_if(World *w, FieldId f, uint8_t instance, uint32_t e, double v) {
+        if (layout_find(&w->layout, f, instance))
+                world_set(w, f, instance, e, (int64_t) (v + 0.5));
+}
+
+void world_busy(World *w, uint32_t cpu, double percent) {
+        const MachineCpu *c = &w->machine->cpus[cpu];
+        double seconds = (double) w->step_us / USEC_PER_SEC, ticks = seconds * (double) w->machine->tsc_hz / 1024;
+        double idle = 1 - percent / 100;
+
+        set_if(w, FIELD_CPU_TSC, 0, cpu, ticks);
+        set_if(w, FIELD_CPU_NS, 0, cpu, seconds * 1e9);
+        set_if(w, FIELD_IDLE_NS, 0, cpu, seconds * 1e9);
+        set_if(w, FIELD_MPERF, 0, cpu, ticks * percent / 100);
+        set_if(w, FIELD_APERF, 0, cpu, 1.5 * ticks * percent / 100);
+        set_if(w, FIELD_IDLE_TIME, 3, cpu, seconds * 1e6 * idle);
+        set_if(w, FIELD_C1_SPAN, 0, cpu, ticks);
+        set_if(w, FIELD_C1, 0, cpu, ticks * idle / 2);
+        set_if(w, FIELD_CORE_TSC, 0, c->core, ticks);
+        set_if(w, FIELD_CORE_NS, 0, c->core, seconds * 1e9);
+        set_if(w, FIELD_C6, 0, c->core, ticks * idle / 2);
+        set_if(w, FIELD_PKG_TSC, 0, c->package, ticks);
+        set_if(w, FIELD_PKG_NS, 0, c->package, seconds * 1e9);
+}
+
+void world_ticks(World *w, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                w->sample.h.seq = ++w->seq;
+                w->sample.h.start_us = w->time_us;
+                w->time_us += w->step_us;
+                w->sample.h.end_us = w->time_us;
+                w->sample.h.dt_ns = w->step_us * NSEC_PER_USEC;
+                w->sample.h.generation = w->machine->generation;
+                assert_int_equal(store_append(w->store, &w->sample), 0);
+        }
+}
+
+void world_gap(World *w, uint64_t n_us) {
+        w->time_us += n_us;
+        w->sample.h.epoch++;
+}
+
+static char *drain(ReplyStream *s, size_t *ret_n) {
+        JsonWriter piece = JSON_WRITER_INIT, all = JSON_WRITER_INIT;
+        int r;
+
+        do {
+                piece.n = 0;
+                r = s->next(s, &piece);
+                assert_true(r >= 0);
+                if (piece.n > 0)
+                        jw_raw(&all, piece.buf, piece.n);
+        } while (r > 0);
+        jw_raw(&all, "", 0);
+        jw_deinit(&piece);
+        return jw_take(&all, ret_n);
+}
+
+char *world_get(Service *s, const char *method, const char *path, const char *query, const char *body, bool local,
+        int *ret_status, char content_type[64]) {
+        QueryParam params[API_PARAMS_MAX];
+        Request q = {
+                .method = method,
+                .path = path,
+                .params = params,
+                .body = body,
+                .n_body = body ? strlen(body) : 0,
+                .local = local,
+        };
+        char *text = strdup(query ? query : ""), *out;
+        Reply reply = {};
+        int r = route_parse_query_string(text, params, API_PARAMS_MAX, &q.n_params);
+
+        assert_int_equal(r, 0);
+        assert_int_equal(route_handle(s, &q, &reply), 0);
+        if (content_type)
+                (void) snprintf(content_type, 64, "%s", reply.content_type ? reply.content_type : "");
+        *ret_status = reply.status;
+        if (reply.stream)
+                out = drain(reply.stream, &reply.n_body);
+        else
+                out = strndup(reply.body ? reply.body : "", reply.n_body);
+        reply_deinit(&reply);
+        free(text);
+        return out;
+}
