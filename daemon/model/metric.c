@@ -127,8 +127,10 @@ static Reason numerator_read(const Gather *g, FieldId field, uint32_t e, double 
                 const LayoutColumn *c = layout_find(l, field, k);
                 Reason r;
 
-                if (!c || (g->m->instance == INSTANCE_STATE ? k != g->instance :
-                                                              !metric_counts_instance(g->m, g->s->machine, field, e, k)))
+                if (!c)
+                        continue;
+                if (g->m->instance == INSTANCE_STATE ? k != g->instance :
+                                                       !metric_counts_instance(g->m, g->s->machine, field, e, k))
                         continue;
                 r = slot_read(g, c, e, &v);
                 if (r != REASON_NONE)
@@ -169,7 +171,8 @@ static void add_gauge(const Gather *g, MetricSum *sum, double v) {
         sum->n++;
 }
 
-static void gather_fields(Gather *g, MetricDenominator den, FieldId num, FieldId den_field, uint32_t e, MetricSum *sum) {
+static void gather_fields(
+        Gather *g, MetricDenominator den, FieldId num, FieldId den_field, uint32_t e, MetricSum *sum) {
         double n, d, dt = (double) g->s->h.dt_ns;
         int64_t count;
         Reason r = numerator_read(g, num, e, &n, &count);

@@ -42,7 +42,8 @@ const char *metric_method(const MetricSpec *m, const Layout *l);
  * Whether column (field, instance) of one CPU belongs to the metric: for metrics that are not by state but whose fields
  * are, all states of the CPU, polling ones apart where METRIC_NO_POLL says so. entity: of the field's scope.
  */
-bool metric_counts_instance(const MetricSpec *m, const Machine *machine, FieldId field, uint32_t entity, uint8_t instance);
+bool metric_counts_instance(
+        const MetricSpec *m, const Machine *machine, FieldId field, uint32_t entity, uint8_t instance);
 
 /*
  * Gathers one sample's metric for entity e of scope `scope` (metric_scope() or a wider one); instance: the index of an

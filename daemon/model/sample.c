@@ -2,8 +2,8 @@
 /*
  * From ticks to samples: one difference a slot.
  *
- * A counter with a span field is only differenced where the span moved in the same tick and both baselines are of the
- * same tick; so a quotient of the two always covers the same time. Hence:
+ * A counter with a span field is only differenced where the span moved in the same tick and both baselines are of
+ * the same tick; so a quotient of the two always covers the same time. Hence:
  *   - a reading whose span could not be read is not used; both baselines stay and the next difference covers both times;
  *   - an error of the counter alone, while its span moved on, ends its baseline: null now, `gap` at the next reading.
  *     That costs the counter the time of the error and one interval, and leaves its neighbours of the same span alone;

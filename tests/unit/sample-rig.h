@@ -19,11 +19,13 @@ typedef struct Rig {
         const Sample *s;
 } Rig;
 
-/* Takes m; a tick of the new machine keeps the header and what the old one had by kernel id only where the test sets it. */
+/* Takes m; the tick of the new machine keeps the header and starts with all values 0. */
 static inline void rig_machine(Rig *r, Machine *m) {
-        TickHeader h = r->t ? r->t->h : (TickHeader){ .seq = 1, .interval_ns = RIG_SECOND, .real_us = 1700000000000000 };
+        TickHeader h = { .seq = 1, .interval_ns = RIG_SECOND, .real_us = 1700000000000000 };
         int code;
 
+        if (r->t)
+                h = r->t->h;
         if (!r->d)
                 r->d = sample_delta_new();
         tick_free(r->t);
@@ -57,7 +59,8 @@ static inline void rig_wait(Rig *r, double seconds) {
                 if (f->kind != FIELD_SPAN)
                         continue;
                 for (uint32_t e = 0; e < l->n_entities[f->scope]; e++)
-                        r->t->values[l->columns[i].offset + e] = f->unit == FIELD_UNIT_TICK ? r->t->h.tsc : r->t->h.mono_ns;
+                        r->t->values[l->columns[i].offset + e] =
+                                f->unit == FIELD_UNIT_TICK ? r->t->h.tsc : r->t->h.mono_ns;
         }
 }
 

@@ -413,6 +413,25 @@ static void test_error_of_all_loses_nothing(void **state) {
         rig_deinit(&r);
 }
 
+/* The clock alone fails: a reading without it is not used, and neither loses anything. */
+static void test_error_of_the_span(void **state) {
+        Rig r;
+
+        start(&r);
+        rig_reason(&r, FIELD_PKG_NS, 0, 0, REASON_ERROR);
+        rig_wait(&r, 1);
+        rig_add(&r, FIELD_ENERGY_PKG, 0, 0, 100 * JOULE_14);
+        assert_int_equal(rig_push(&r), 0);
+        assert_null_for(&r, FIELD_ENERGY_PKG, 0, 0, REASON_ERROR);
+        rig_reason(&r, FIELD_PKG_NS, 0, 0, REASON_NONE);
+        rig_wait(&r, 1);
+        rig_add(&r, FIELD_ENERGY_PKG, 0, 0, 50 * JOULE_14);
+        assert_int_equal(rig_push(&r), 0);
+        assert_value(&r, FIELD_ENERGY_PKG, 0, 0, 150 * JOULE_14);
+        assert_value(&r, FIELD_PKG_NS, 0, 0, 2 * RIG_SECOND);
+        rig_deinit(&r);
+}
+
 static void test_reset_and_backwards(void **state) {
         Rig r;
 
@@ -468,7 +487,7 @@ static void swap_machine(Rig *r, Machine *m) {
         tick_free(old);
 }
 
-/* CPU 5 goes at t=3 and is back at t=6 with smaller counters: nothing negative, the others go on, as does the package. */
+/* CPU 5 goes at t=3, is back at t=6 with smaller counters: nothing negative, the others and the package go on. */
 static void test_c13_cpu_goes_and_returns(void **state) {
         Rig r;
 
@@ -679,7 +698,7 @@ static uint64_t random_below(uint64_t n) {
         return random_state % n;
 }
 
-/* What a slot's stretch has come to: its true (never wrapping) count at the stretch's first reading, and the sum since. */
+/* A slot's stretch: its true (never wrapping) count at the stretch's first reading, and the sum since. */
 typedef struct Walk {
         uint64_t true_count, first_count, first_span, span_count;
         int64_t sum, span_sum;
@@ -796,6 +815,7 @@ int main(void) {
                 cmocka_unit_test(test_demotion_is_requested_less_granted),
                 cmocka_unit_test(test_error_of_one_counter),
                 cmocka_unit_test(test_error_of_all_loses_nothing),
+                cmocka_unit_test(test_error_of_the_span),
                 cmocka_unit_test(test_reset_and_backwards),
                 cmocka_unit_test(test_c13_cpu_goes_and_returns),
                 cmocka_unit_test(test_offline_within_a_generation),
