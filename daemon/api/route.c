@@ -11,7 +11,6 @@
 #include "cstated/api.h"
 #include "cstated/timespan.h"
 
-#include "api/cpu-json.h"
 #include "api/route-private.h"
 
 static const struct Route {
@@ -247,30 +246,6 @@ int route_handle(Service *s, const Request *q, Reply *ret) {
         if (get || post || delete)
                 return wrong_method(q, get, post, delete, ret);
         return reply_error(ret, 404, "not-found", NULL, "no such route: %.128s", q->path);
-}
-
-static int no_machine(Reply *ret) {
-        int r = reply_error(ret, 503, "too-early", NULL, "the first sample is still to come");
-
-        ret->retry_after_s = 1;
-        return r;
-}
-
-int route_cpu(Service *s, const Request *q, Reply *ret) {
-        const Machine *m = service_machine(s);
-        JsonWriter j = JSON_WRITER_INIT;
-        int r = request_only(q, (const char *const[]){ NULL }, ret);
-
-        if (r != 0)
-                return r < 0 ? r : 0;
-        if (!m)
-                return no_machine(ret);
-        r = cpu_json_write(&j, m);
-        if (r < 0) {
-                jw_deinit(&j);
-                return r;
-        }
-        return reply_json(ret, 200, &j);
 }
 
 int route_index(Service *s, const Request *q, Reply *ret) {
