@@ -243,8 +243,8 @@ static const CpuModel cpu_table[] = {
         ROW("AuthenticAMD", 0x1a, 0x50, 0x5f, "Zen 6", AS_ZEN),
         ROW("AuthenticAMD", 0x1a, 0x80, 0xaf, "Zen 6", AS_ZEN),
         ROW("AuthenticAMD", 0x1a, 0xc0, 0xcf, "Zen 6", AS_ZEN),
-        ROW("HygonGenuine", 0x18, 0x00, 0x0f, "Dhyana (Zen)", AS_ZEN),
-        ROW("HygonGenuine", 0x18, 0x10, 0xff, "Dhyana", AS_ZEN),
+        ROW("HygonGenuine", 0x18, 0x00, 0x03, "Dhyana (Zen)", AS_ZEN),
+        ROW("HygonGenuine", 0x18, 0x04, 0xff, "Dhyana", AS_ZEN),
 
         /* Centaur, VIA, Zhaoxin: one line of CPUs under two vendor strings */
         ROW("CentaurHauls", 5, 0x04, 0x04, "WinChip C6", AS_OLD),
@@ -278,6 +278,9 @@ static const CpuModel cpu_table[] = {
         ROW("Geode by NSC", 5, 0x05, 0x05, "Geode_GX2", AS_OLD),
         ROW("GenuineTMx86", 5, 0x04, 0x04, "Crusoe", AS_OLD),
         ROW("GenuineTMx86", 15, 0x02, 0x03, "Efficeon", AS_OLD),
+        ROW("TransmetaCPU", 5, 0x04, 0x04, "Crusoe", AS_OLD),
+        ROW("NexGenDriven", 5, 0x00, 0x06, "Nx586", AS_OLD),
+        ROW("UMC UMC UMC ", 4, 0x00, 0x0f, "U5", AS_OLD),
         ROW("RiseRiseRise", 5, 0x00, 0x02, "mP6", AS_OLD),
         ROW("RiseRiseRise", 5, 0x08, 0x09, "mP6II", AS_OLD),
         ROW("SiS SiS SiS ", 5, 0x00, 0x00, "SiS550", AS_OLD),
