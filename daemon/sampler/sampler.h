@@ -6,6 +6,7 @@
  * listener and no database; ends on EOF of its socket.
  */
 
+#include "sampler/frame.h"
 #include "sampler/source.h"
 
 typedef struct SamplerConfig {
@@ -20,6 +21,7 @@ typedef struct SamplerConfig {
 
 /* One turn without a loop, for --local and tests. */
 typedef struct Sampler Sampler;
+/* sysfs is borrowed. Raises RLIMIT_NOFILE to its hard limit. -errno where not even the online CPUs can be read. */
 int sampler_new(const SamplerConfig *c, Sysfs *sysfs, Sampler **ret);
 Sampler *sampler_free(Sampler *s);
 DEFINE_CLEANUP(Sampler *, sampler_free);
@@ -27,6 +29,10 @@ DEFINE_CLEANUP(Sampler *, sampler_free);
 int sampler_turn(Sampler *s, const Tick **ret);
 const Machine *sampler_machine(const Sampler *s);
 const SamplerStatus *sampler_status(const Sampler *s);
+/* The oldest event (hotplug, suspend, source) not yet taken: 1 and *ret, or 0. At most 32 are kept. */
+int sampler_take_event(Sampler *s, FrameEvent *ret);
+/* What the loop around the sampler counts: ticks its timer skipped, frames its queue dropped. Cumulative. */
+void sampler_set_losses(Sampler *s, uint64_t n_missed, uint64_t n_dropped);
 
 /* The process body: runs until EOF on socket_fd; returns an exit status. Closes every other fd but record_fd. */
 int sampler_main(const SamplerConfig *c, int socket_fd);

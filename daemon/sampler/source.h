@@ -21,11 +21,28 @@ typedef enum WakePolicy {
         WAKE_ALWAYS,
 } WakePolicy;
 
+/* What a passive source saw of a CPU since its reading before. */
+enum {
+        ACTIVITY_IRQ_KNOWN = 1 << 0,
+        ACTIVITY_IRQ = 1 << 1, /* it took an interrupt */
+        ACTIVITY_BUSY_KNOWN = 1 << 2,
+        ACTIVITY_BUSY = 1 << 3, /* /proc/stat counted a busy tick */
+        ACTIVITY_USAGE_KNOWN = 1 << 4,
+        ACTIVITY_USAGE = 1 << 5, /* it left an idle state */
+};
+
 /* What passive sources (which come first) found out in this turn, for the ones that may wake CPUs. By cpu index. */
 typedef struct CpuActivity {
+        uint8_t evidence; /* ACTIVITY_*, cleared at the turn's start, collected by passive sources */
         bool slept;    /* never left idle since the last tick: reading it remotely would wake it */
         uint32_t busy_permille; /* how much of the interval it was awake, as far as known */
 } CpuActivity;
+
+/*
+ * True where the evidence says the CPU slept through: no interrupt, no busy tick, no idle exit, and the first two are
+ * known (a machine without cpuidle has no usage to look at).
+ */
+bool activity_slept(uint8_t evidence);
 
 typedef struct SourceTurn {
         const Machine *machine;
@@ -60,6 +77,7 @@ struct Source {
 
 /* All sources in the order they are read (passive ones first), NULL-terminated; optional ones have fallback twins that say absent. */
 extern const SourceOps *const source_table[];
+extern const size_t source_table_n;
 
 extern const SourceOps source_ops_cpuidle, source_ops_irq, source_ops_stat, source_ops_idletrace, source_ops_msr, source_ops_perf, source_ops_powercap;
 
@@ -71,6 +89,9 @@ static inline uint64_t *source_values(const SourceTurn *t, FieldId f, uint8_t in
         *ret_reasons = t->tick->reasons + c->offset;
         return t->tick->values + c->offset;
 }
+
+/* The reason of a value whose reading failed with this errno. */
+Reason source_reason(int error);
 
 /* Maps an errno of opening or reading to state and hint ("needs CAP_SYS_RAWIO ... then restart cstated"). */
 void source_status_set_error(SourceStatus *s, int error, const char *what);

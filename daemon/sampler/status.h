@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* What the sampler says of its sources: plain data, sent when it changes. */
+/* What the sampler says of its sources: plain data, sent when it changes, as JSON in a frame. */
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum SourceState {
@@ -33,3 +34,8 @@ typedef struct SamplerStatus {
         char wake_policy[16];   /* in force: local, lazy, always */
         char capabilities[128]; /* of the sampler, for people */
 } SamplerStatus;
+
+/* JSON text, malloc'd; NULL when out of memory. */
+char *sampler_status_to_json(const SamplerStatus *s);
+/* Validates everything. -EBADMSG, -ENOMEM. */
+int sampler_status_from_json(const char *json, size_t n, SamplerStatus *ret);

@@ -19,6 +19,9 @@ int sysfs_new(const char *root, Sysfs **ret);
 Sysfs *sysfs_free(Sysfs *s);
 DEFINE_CLEANUP(Sysfs *, sysfs_free);
 
+/* True on a real machine: libraries with paths of their own see the same tree. */
+bool sysfs_is_host(const Sysfs *s);
+
 /* O_RDONLY|O_CLOEXEC fd of a formatted path. */
 int sysfs_open(Sysfs *s, const char *format, ...) _printf_(2, 3);
 bool sysfs_exists(Sysfs *s, const char *format, ...) _printf_(2, 3);
