@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Counters from /dev/cpu/N/msr. Probing is msr-probe's, reading msr-sweep's; here are the columns, the state
+ * and its hint. A column covers all entities of its scope; where a core type or a package lacks the register
+ * its slots say absent. What another source gives already is left to it.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cstated/macro.h"
+#include "sampler/msr-sweep.h"
+#include "sampler/source.h"
+
+#define MSR_PATH   "/dev/cpu/*/msr"
+#define RECHECK_NS (30ull * 1000000000ull)
+
+typedef struct MsrSource {
+        Source base;
+        MsrSweep sweep;
+        bool is_open;        /* the device answered at the probe */
+        uint64_t recheck_ns; /* else: when to try again */
+        char detail[128];    /* of the probe */
+        bool owns[FIELD_N];  /* columns that are ours in the finished layout */
+} MsrSource;
+
+static const struct {
+        Scope scope;
+        FieldId tsc, ns; /* FIELD_NONE: the scope has no such clock */
+} span_fields[] = {
+        {SCOPE_CPU, FIELD_CPU_TSC, FIELD_CPU_NS},
+        {SCOPE_CORE, FIELD_CORE_TSC, FIELD_CORE_NS},
+        {SCOPE_MODULE, FIELD_MODULE_TSC, FIELD_NONE},
+        {SCOPE_PACKAGE, FIELD_PKG_TSC, FIELD_PKG_NS},
+        {SCOPE_SYSTEM, FIELD_NONE, FIELD_SYS_NS},
+};
+
+static Source *msr_close(Source *source) {
+        MsrSource *s = (MsrSource *) source;
+
+        if (s)
+                msr_sweep_deinit(&s->sweep);
+        free(s);
+        return NULL;
+}
+
+static int device_read(void *userdata, uint32_t cpu, uint32_t reg, uint64_t *ret) {
+        return msr_dev_read(userdata, cpu, reg, ret);
+}
+
+static void describe(MsrSource *s) {
+        const MsrSet *set = &s->sweep.set;
+        size_t n = 0;
+
+        n += (size_t) snprintf(s->detail, sizeof(s->detail), "%zu registers", set->n_columns);
+        for (size_t i = 0; i < set->n_absent && n + 16 < sizeof(s->detail); i++)
+                n += (size_t) snprintf(s->detail + n, sizeof(s->detail) - n, "%s0x%x",
+                        i == 0 ? "; absent: " : " ", (unsigned) set->absent[i]);
+}
+
+static void set_state(const MsrSource *s, const Machine *m, SourceStatus *status) {
+        const MsrSet *set = &s->sweep.set;
+
+        status->error = 0;
+        status->hint[0] = '\0';
+        status->state = SOURCE_OK;
+        (void) snprintf(status->detail, sizeof(status->detail), "%s", s->detail);
+        if (set->n_columns != 0)
+                return;
+        status->state = SOURCE_ABSENT;
+        if (set->error != 0)
+                source_status_set_error(status, set->error, MSR_PATH);
+        else if (m->hypervisor)
+                (void) snprintf(status->hint, sizeof(status->hint),
+                        "virtual machine: its registers read 0 or are missing, so they prove nothing");
+        else
+                (void) snprintf(status->hint, sizeof(status->hint),
+                        "this CPU model has no counter that another source does not give already");
+}
+
+/* A clock for each scope that has a column; others may have given it already. */
+static uint32_t add_spans(const MsrSet *set, Layout *l, uint8_t index) {
+        uint32_t added = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(span_fields); i++) {
+                const FieldId fields[] = {span_fields[i].tsc, span_fields[i].ns};
+
+                if (set->first[span_fields[i].scope] == set->first[span_fields[i].scope + 1])
+                        continue;
+                for (size_t k = 0; k < ARRAY_SIZE(fields); k++) {
+                        LayoutColumn *c = fields[k] == FIELD_NONE ? NULL : layout_add(l, fields[k], 0);
+
+                        if (!c)
+                                continue;
+                        c->source = index;
+                        added++;
+                }
+        }
+        return added;
+}
+
+static uint32_t add_columns(const MsrSet *set, Layout *l, uint8_t index) {
+        uint32_t added = add_spans(set, l, index);
+
+        for (size_t i = 0; i < set->n_columns; i++) {
+                LayoutColumn *c = layout_add(l, set->columns[i].r.field, 0);
+
+                if (!c)
+                        continue;
+                c->scale = set->columns[i].scale;
+                c->source = index;
+                added++;
+        }
+        return added;
+}
+
+static int probe_device(MsrSource *s, Machine *m) {
+        const CpuModel **models = calloc(m->n_idents + 1, sizeof(*models));
+        int r;
+
+        if (!models)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < m->n_idents; i++)
+                models[i] = cpu_table_find(&m->idents[i]);
+        r = msr_probe(&s->sweep.set, device_read, &s->sweep.dev, m, models);
+        free(models);
+        return r;
+}
+
+static int msr_source_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, SourceStatus *status) {
+        MsrSource *s = calloc(1, sizeof(*s));
+        int r;
+
+        if (!s)
+                return -ENOMEM;
+        s->base = (Source){&source_ops_msr, index};
+        r = msr_dev_init(&s->sweep.dev, sysfs, m);
+        if (r == 0)
+                r = probe_device(s, m);
+        if (r == -ENOMEM) {
+                (void) msr_close(&s->base);
+                return r;
+        }
+        if (r < 0) {
+                source_status_set_error(status, r, MSR_PATH);
+        } else {
+                s->is_open = true;
+                status->n_counters = add_columns(&s->sweep.set, &m->layout, index);
+                describe(s);
+                set_state(s, m, status);
+        }
+        *ret = &s->base;
+        return 0;
+}
+
+static void find_owned(MsrSource *s, const Layout *l) {
+        for (size_t i = 0; i < l->n_columns; i++)
+                if (l->columns[i].source == s->base.index)
+                        s->owns[l->columns[i].field] = true;
+}
+
+static int msr_open(Source *source, const Machine *m) {
+        MsrSource *s = (MsrSource *) source;
+
+        if (!s->is_open)
+                return 0;
+        find_owned(s, &m->layout);
+        return msr_sweep_init(&s->sweep, m);
+}
+
+static void publish_columns(MsrSource *s, SourceTurn *turn) {
+        for (size_t i = 0; i < s->sweep.set.n_columns; i++) {
+                const MsrColumn *c = &s->sweep.set.columns[i];
+                uint8_t *reasons;
+                uint64_t *values = s->owns[c->r.field] ? source_values(turn, c->r.field, 0, &reasons) : NULL;
+
+                for (uint32_t e = 0; values && e < c->n; e++) {
+                        values[e] = c->slots[e].value;
+                        reasons[e] = c->slots[e].reason;
+                }
+        }
+}
+
+static void publish_spans(MsrSource *s, SourceTurn *turn) {
+        for (size_t i = 0; i < ARRAY_SIZE(span_fields); i++) {
+                const MsrStamp *stamps = s->sweep.stamps[span_fields[i].scope];
+                uint32_t n = machine_n_entities(turn->machine, span_fields[i].scope);
+                FieldId tsc = span_fields[i].tsc, ns = span_fields[i].ns;
+                uint8_t *tsc_reasons, *ns_reasons;
+                uint64_t *tscs = s->owns[tsc] ? source_values(turn, tsc, 0, &tsc_reasons) : NULL;
+                uint64_t *times = s->owns[ns] ? source_values(turn, ns, 0, &ns_reasons) : NULL;
+
+                for (uint32_t e = 0; tscs && e < n; e++) {
+                        tscs[e] = stamps[e].tsc;
+                        tsc_reasons[e] = stamps[e].tsc_reason;
+                }
+                for (uint32_t e = 0; times && e < n; e++) {
+                        times[e] = stamps[e].ns;
+                        ns_reasons[e] = stamps[e].ns_reason;
+                }
+        }
+}
+
+static uint32_t entity_cpu_id(const Machine *m, Scope scope, uint32_t e) {
+        const uint32_t index[SCOPE_N] = {
+                [SCOPE_PACKAGE] = scope == SCOPE_PACKAGE ? m->packages[e].first_cpu : 0,
+                [SCOPE_MODULE] = scope == SCOPE_MODULE ? m->modules[e].first_cpu : 0,
+                [SCOPE_CORE] = scope == SCOPE_CORE ? m->cores[e].first_cpu : 0,
+                [SCOPE_CPU] = scope == SCOPE_CPU ? e : 0,
+        };
+
+        return m->cpus[index[scope]].id;
+}
+
+/* Names the first register that fails; stable from turn to turn, whoever was asked in this one. */
+static void report_failing(const MsrSweep *w, const Machine *m, SourceStatus *status) {
+        uint32_t n = 0;
+
+        for (size_t i = 0; i < w->set.n_columns; i++) {
+                const MsrColumn *c = &w->set.columns[i];
+
+                for (uint32_t e = 0; e < c->n; e++) {
+                        if (c->slots[e].retry_ns == 0 || n++ != 0)
+                                continue;
+                        status->error = EIO;
+                        (void) snprintf(status->hint, sizeof(status->hint),
+                                "register 0x%x of cpu%u cannot be read and is tried again every 30 s",
+                                (unsigned) c->r.reg,
+                                (unsigned) entity_cpu_id(m, field_spec(c->r.field)->scope, e));
+                }
+        }
+}
+
+static void report(const MsrSource *s, const Machine *m, SourceStatus *status) {
+        set_state(s, m, status);
+        if (s->sweep.denied != 0)
+                source_status_set_error(status, s->sweep.denied, MSR_PATH);
+        else if (s->sweep.has_failed)
+                report_failing(&s->sweep, m, status);
+}
+
+/* 1 once the device that was missing or forbidden answers. */
+static int recheck(MsrSource *s, const SourceTurn *turn) {
+        uint64_t value;
+
+        if (s->recheck_ns == 0)
+                s->recheck_ns = turn->now_ns + RECHECK_NS;
+        if (turn->now_ns < s->recheck_ns || turn->machine->n_cpus == 0)
+                return 0;
+        s->recheck_ns = turn->now_ns + RECHECK_NS;
+        return msr_dev_read(&s->sweep.dev, 0, MSR_TSC, &value) == 0 ? 1 : 0;
+}
+
+static int msr_read(Source *source, SourceTurn *turn, SourceStatus *status) {
+        MsrSource *s = (MsrSource *) source;
+
+        if (!s->is_open)
+                return recheck(s, turn);
+        if (s->sweep.set.n_columns == 0)
+                return 0;
+        msr_sweep_run(&s->sweep, turn);
+        publish_columns(s, turn);
+        publish_spans(s, turn);
+        report(s, turn->machine, status);
+        return 0;
+}
+
+const SourceOps source_ops_msr = {
+        .name = "msr",
+        .passive = false,
+        .probe = msr_source_probe,
+        .open = msr_open,
+        .read = msr_read,
+        .close = msr_close,
+};

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The twin of source-powercap.c where that is not built. */
-
-#include "sampler/source-none.h"
-
-SOURCE_NONE(powercap, "not built in");
