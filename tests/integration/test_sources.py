@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The msr and powercap sources on the fake machine: values, units, what a sample reads, and faults."""
+
+import unittest
+
+from fakemachine import main, sample
+
+CORE_REGISTERS = (0x3FC, 0x3FD, 0x3FE, 0x19C)
+PACKAGE_REGISTERS = (0x60D, 0x3F8, 0x3F9, 0x3FA, 0x611, 0x619, 0x613, 0x61B, 0x1B1)
+
+
+def small(model, *lines, packages=2, cores=2, threads=2):
+    """A machine on which every CPU works a little: it takes interrupts, so nobody thinks it sleeps."""
+    shape = ("model %s" % model, "packages %d" % packages, "cores %d" % cores, "threads %d" % threads)
+    return "\n".join(shape + ("set busy=20 loc=100",) + lines) + "\n"
+
+
+class Values(unittest.TestCase):
+    def near(self, got, want, tolerance=0.005):
+        self.assertLessEqual(abs(got - want), max(abs(want) * tolerance, 1e-6), "%g is not %g" % (got, want))
+
+    def check_watts(self, r, field, metric):
+        column = r.turns[-1].column(field)
+        self.assertIsNotNone(column, field)
+        for e in column:
+            self.near(r.rate(field, e, "pkg_ns"), r.expect[metric, "package", e.replace("/-1", "/0")], 0.01)
+
+    def test_skx_residencies_power_and_temperatures(self):
+        r = sample("skx-2s", turns=5)
+        self.near(r.rate("mperf", "5", "cpu_tsc"), 0.02)
+        self.near(r.rate("aperf", "5", "cpu_ns"), 0.02 * 2800e6)
+        self.near(r.rate("mperf", "2", "cpu_tsc"), 0.45)
+        self.near(r.rate("cpu_tsc", "5", "cpu_ns"), r.expect["TSC_MHz", "system", "-"] * 1e6, 0.001)
+        self.near(r.rate("c6", "0/-1/1", "core_tsc"), 0.94)
+        self.near(r.rate("c6", "0/-1/2", "core_tsc"), 0.30)
+        self.near(r.rate("pc6", "1/-1", "pkg_tsc"), 0.6125)
+        self.near(r.rate("pc2", "0/-1", "pkg_tsc"), 0.125)
+        self.near(r.rate("energy_pkg", "0/-1", "pkg_ns"), 38.5)
+        self.near(r.rate("energy_pkg", "1/-1", "pkg_ns"), 41.0)
+        self.near(r.rate("energy_ram", "1/-1", "pkg_ns"), 6.5)
+        last = r.turns[-1]
+        self.assertEqual(last.column("core_temp")["0/-1/2"].value, 58)
+        self.assertEqual(last.column("core_temp")["1/-1/3"].value, 42)
+        self.assertEqual(last.column("pkg_temp")["0/-1"].value, 45)
+        self.assertIsNone(last.column("c3"))
+        self.assertIsNone(last.column("energy_sys"))
+
+    def test_what_is_published_is_what_was_served(self):
+        r = sample(small("skx", "set smi=7"), turns=3)
+        last = r.turns[-1]
+        for cpu in range(8):
+            self.assertEqual(last.column("smi")[str(cpu)].value, r.ledger.last[cpu, 0x34])
+            self.assertEqual(last.column("mperf")[str(cpu)].value, r.ledger.last[cpu, 0xE7])
+
+    def test_c04_units_of_models(self):
+        for model, dram, psys in (("skx", 15.3e-6, None), ("icx", 15.3e-6, 2.0**-14), ("spr", 2.0**-14, 1.0)):
+            with self.subTest(model=model):
+                r = sample(small(model, "set pkg_watts=100 ram_watts=20", "set psys_watts=300" if psys else ""), turns=6)
+                last = r.turns[-1]
+                self.near(last.column("energy_ram")["0/-1"].scale, dram, 0.003)
+                self.near(r.rate("energy_pkg", "0/-1", "pkg_ns"), 100.0, 0.01)
+                self.near(r.rate("energy_ram", "1/-1", "pkg_ns"), 20.0, 0.01)
+                if psys:
+                    self.near(last.column("energy_sys")["-"].scale, psys)
+                    self.near(r.rate("energy_sys", "-", "sys_ns"), 300.0, 0.01)
+                else:
+                    self.assertIsNone(last.column("energy_sys"))
+
+    def test_amd_package_and_core_energy(self):
+        r = sample(small("zen", "set pkg_watts=110 core_watts=20", cores=4), turns=5)
+        last = r.turns[-1]
+        self.assertEqual(len(last.column("energy_core")), 8)
+        self.near(r.rate("energy_pkg", "1/-1", "pkg_ns"), 110.0)
+        for e in last.column("energy_core"):
+            self.near(r.rate("energy_core", e, "core_ns"), 20.0)
+        for absent in ("c6", "pc6", "smi", "core_temp", "energy_cor", "energy_ram"):
+            self.assertIsNone(last.column(absent), absent)
+
+
+class Cost(unittest.TestCase):
+    def test_c09_one_read_of_a_package_register_a_turn(self):
+        turns = 6
+        r = sample("skx-2s", turns=turns, interval_ms=200)
+        cpus = {p: [c for c in range(32) if c % 16 // 8 == p] for p in (0, 1)}
+        for p in (0, 1):
+            for reg in PACKAGE_REGISTERS:
+                n = r.ledger.reads(reg, cpus[p])
+                self.assertIn(n, (0, turns + 1), "package %d, 0x%x" % (p, reg))  # once at the probe
+        self.assertEqual(r.ledger.reads(0x611), 2 * (turns + 1))
+
+    def test_c17_nothing_is_written(self):
+        r = sample("skx-2s", turns=2, interval_ms=200)
+        self.assertEqual((r.ledger.write_opens, r.ledger.pwrites), (0, 0))
+
+    def test_always_reads_every_core_once(self):
+        turns = 4
+        r = sample("skx-2s", turns=turns, interval_ms=200, arguments=("-p", "always"))
+        self.assertEqual(r.ledger.reads(0x3FD), 16 * turns + 1)
+        self.assertEqual(r.ledger.reads(0xE7), 32 * turns + 1)
+
+    def test_lazy_leaves_sleepers_alone(self):
+        """Cores 1-3 of package 0 and all of package 1 sleep; CPUs 0 and 8 (core 0) work."""
+        asleep = set(range(1, 8)) | set(range(9, 16))
+        turns = 6
+        r = sample(small("skx", "set c6=70", cores=4), turns=turns, interval_ms=300,
+                   before="sleep cpus=1-7,9-15")
+        # the first turn knows of no sleep, so it reads all once; after that only the awake are asked
+        for reg in CORE_REGISTERS + (0xE7, 0xE8, 0x34):
+            self.assertLessEqual(r.ledger.reads(reg, {0, 8}), 2 * turns + 1)
+        self.assertEqual(r.ledger.reads(0x3FD, asleep), 7)
+        self.assertEqual(r.ledger.reads(0xE7, asleep), 14)
+        self.assertGreaterEqual(r.ledger.reads(0x3FD, {0, 8}), turns)
+        # package 0 has somebody awake, package 1 sleeps whole: one CPU of it answers
+        self.assertEqual(r.ledger.reads(0x611, asleep & {1, 2, 3, 9, 10, 11}), 0)
+        self.assertEqual(r.ledger.reads(0x611, {4, 5, 6, 7, 12, 13, 14, 15}), turns + 1)
+        last = r.turns[-1]
+        self.assertEqual(last.column("c6")["0/-1/1"].reason, "asleep")
+        self.assertEqual(last.column("core_tsc")["0/-1/1"].reason, "asleep")
+        self.assertEqual(last.column("c6")["0/-1/0"].reason, "-")
+        self.assertEqual(last.column("mperf")["9"].reason, "asleep")
+        self.assertEqual(last.column("cpu_tsc")["9"].reason, "-")
+        self.assertEqual(last.column("pc6")["1/-1"].reason, "-")
+        first = r.turns[1]
+        self.assertEqual(last.column("mperf")["9"].value, first.column("mperf")["9"].value)
+        self.assertGreater(last.column("cpu_tsc")["9"].value, first.column("cpu_tsc")["9"].value)
+        self.assertLessEqual(last.wakeups - first.wakeups, turns - 2)  # of package 1, one a turn
+
+    def test_lazy_reads_who_woke(self):
+        r = sample(small("skx", "set c6=70", cores=4), turns=8, interval_ms=300, before="sleep cpus=1-7,9-15",
+                   during="wait 1\nwake cpus=10\nwait 0.4\nsleep cpus=10")
+        self.assertGreaterEqual(r.ledger.reads(0x3FD, {10}), 1)
+        self.assertEqual(r.ledger.reads(0x3FD, {3, 11}), 1)
+        self.assertEqual(r.turns[-1].column("c6")["0/-1/2"].reason, "asleep")
+
+
+class Faults(unittest.TestCase):
+    def test_c12_absent_register_drops_its_column_only(self):
+        r = sample(small("skx"), before="eio reg=0x60d", turns=2)
+        last = r.turns[-1]
+        self.assertIsNone(last.column("pc2"))
+        for field in ("pc6", "c6", "mperf", "energy_pkg", "pkg_temp"):
+            self.assertEqual(set(last.reasons(field).values()), {"-"}, field)
+        self.assertEqual(last.sources["msr"]["state"], "ok")
+        self.assertIn("0x60d", last.sources["msr"]["detail"])
+
+    def test_one_register_of_one_cpu_fails_while_running(self):
+        r = sample(small("skx"), turns=5, interval_ms=400, during="wait 0.9\neio reg=0x3fd cpus=1,5")
+        last = r.turns[-1]
+        self.assertEqual(last.reasons("c6"), {"0/-1/0": "-", "0/-1/1": "error", "1/-1/0": "-", "1/-1/1": "-"})
+        self.assertEqual(set(last.reasons("core_temp").values()), {"-"})
+        self.assertIn("0x3fd", last.sources["msr"]["hint"])
+        self.assertEqual(last.sources["msr"]["state"], "ok")
+
+    def test_c08_vm_proves_nothing(self):
+        r = sample("model vm\npackages 1\ncores 2\nthreads 1\n", turns=2)
+        last = r.turns[-1]
+        for field in ("mperf", "c6", "pc6", "energy_pkg", "core_temp", "smi"):
+            self.assertIsNone(last.column(field), field)
+        self.assertIsNotNone(last.column("stat_busy"))
+        self.assertNotEqual(last.sources["msr"]["state"], "ok")
+        self.assertTrue(last.sources["msr"]["hint"])
+
+    def test_c08_refused_and_missing(self):
+        for statement, state in (("fail msr EPERM", "denied"), ("fail msr EACCES", "denied"), ("hide msr", "absent")):
+            with self.subTest(statement=statement):
+                last = sample(small("skx"), turns=2, interval_ms=200, before=statement).turns[-1]
+                self.assertEqual(last.sources["msr"]["state"], state)
+                self.assertTrue(last.sources["msr"]["hint"])
+                self.assertIsNone(last.column("c6"))
+                # and then powercap is the next best for energy
+                self.assertEqual(set(last.reasons("energy_pkg").values()), {"-"})
+
+    def test_c13_reader_goes_offline(self):
+        r = sample(small("skx", cores=4, threads=1), turns=8, interval_ms=300, during="wait 0.8\noffline cpu=4\nwait 0.7\nonline cpu=4")
+        for t in r.turns:
+            self.assertEqual(t.column("energy_pkg")["1/-1"].reason, "-")
+        self.assertLess(min(len(t.column("mperf")) for t in r.turns), 8)
+        self.assertEqual(len(r.turns[-1].column("mperf")), 8)
+
+    def test_c15_a_slow_cpu_does_not_hold_up_the_rest(self):
+        r = sample(small("skx"), turns=5, interval_ms=500, during="wait 1.2\nslow reg=all cpu=3 ms=150")
+        last = r.turns[-1]
+        self.assertEqual(last.column("mperf")["3"].reason, "gap")
+        self.assertEqual(last.column("mperf")["0"].reason, "-")
+        self.assertEqual(set(last.reasons("energy_pkg").values()), {"-"})
+
+
+class Powercap(unittest.TestCase):
+    only = ("-s", "-msr,-perf,-idletrace")
+
+    def test_watts_and_ranges(self):
+        r = sample(small("skx", "set pkg_watts=100 ram_watts=20"), turns=5, arguments=self.only)
+        last = r.turns[-1]
+        for e in ("0/-1", "1/-1"):
+            self.assertAlmostEqual(r.rate("energy_pkg", e, "pkg_ns"), 100.0, delta=1.0)
+            self.assertAlmostEqual(r.rate("energy_ram", e, "pkg_ns"), 20.0, delta=0.2)
+        self.assertEqual(last.column("energy_pkg")["0/-1"].scale, 1e-6)
+        self.assertGreater(last.column("energy_pkg")["0/-1"].range, 1 << 32)
+        self.assertEqual(r.ledger.msr, {})
+
+    def test_c08_einval(self):
+        last = sample(small("skx"), turns=2, interval_ms=200, arguments=self.only, before="fail energy_uj EINVAL").turns[-1]
+        self.assertEqual(set(last.reasons("energy_pkg").values()), {"error"})
+        self.assertEqual(last.sources["powercap"]["state"], "error")
+        self.assertTrue(last.sources["powercap"]["hint"])
+
+    def test_one_zone_fails(self):
+        last = sample(small("skx"), turns=2, interval_ms=200, arguments=self.only,
+                      before="fail energy_uj EIO zone=intel-rapl:1").turns[-1]
+        self.assertEqual(last.reasons("energy_pkg"), {"0/-1": "-", "1/-1": "error"})
+        self.assertEqual(last.sources["powercap"]["state"], "ok")
+
+    def test_no_zones(self):
+        last = sample(small("skx"), turns=2, interval_ms=200, arguments=self.only, before="hide powercap").turns[-1]
+        self.assertEqual(last.sources["powercap"]["state"], "absent")
+        self.assertIsNone(last.column("energy_pkg"))
+
+
+if __name__ == "__main__":
+    main()
