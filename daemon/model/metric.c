@@ -118,19 +118,22 @@ static Reason slot_read(const Gather *g, const LayoutColumn *c, uint32_t e, int6
 /* The numerator of one entity: a slot, or the sum over the idle states that count. */
 static Reason numerator_read(const Gather *g, FieldId field, uint32_t e, double *ret, int64_t *ret_count) {
         const Layout *l = g->s->layout;
-        bool by_state = field_is_by_state(field), found = false;
+        unsigned from = 0, to = field_is_by_state(field) ? IDLE_STATES_MAX : 1;
+        bool found = false;
         int64_t v = 0;
 
         *ret = 0;
         *ret_count = 0;
-        for (uint8_t k = 0; k < (by_state ? IDLE_STATES_MAX : 1); k++) {
-                const LayoutColumn *c = layout_find(l, field, k);
+        if (g->m->instance == INSTANCE_STATE)
+                from = g->instance, to = from + 1;
+        for (unsigned k = from; k < to; k++) {
+                const LayoutColumn *c = layout_find(l, field, (uint8_t) k);
                 Reason r;
 
                 if (!c)
                         continue;
-                if (g->m->instance == INSTANCE_STATE ? k != g->instance :
-                                                       !metric_counts_instance(g->m, g->s->machine, field, e, k))
+                if (g->m->instance != INSTANCE_STATE &&
+                        !metric_counts_instance(g->m, g->s->machine, field, e, (uint8_t) k))
                         continue;
                 r = slot_read(g, c, e, &v);
                 if (r != REASON_NONE)
@@ -152,6 +155,12 @@ static Reason denominator_read(const Gather *g, MetricDenominator den, FieldId f
                 v = den == DEN_TIME ? (int64_t) g->s->h.dt_ns : 1;
         *ret = (double) v;
         return r;
+}
+
+static bool is_asleep(const Gather *g, FieldId field, uint32_t e) {
+        const LayoutColumn *c = layout_find(g->s->layout, field, g->instance);
+
+        return c && g->s->reasons[c->offset + e] == REASON_ASLEEP;
 }
 
 static void miss(Gather *g, MetricSum *sum, Reason r) {
@@ -204,6 +213,7 @@ static void gather_fields(
         sum->den += d;
         sum->count += count;
         sum->n++;
+        sum->n_settled += g->settled && is_asleep(g, num, e);
 }
 
 static void gather_entity(Gather *g, uint32_t e, uint8_t instance, MetricSum *sum) {
@@ -226,8 +236,9 @@ static const char *state_name(const Machine *m, uint32_t cpu, uint8_t instance) 
         return set && instance < set->n_states ? set->states[instance].name : NULL;
 }
 
-void metric_gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance, MetricSum *sum) {
-        Gather g = { .m = m, .s = s };
+static void gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance, const char *state,
+        MetricSum *sum) {
+        Gather g = { .m = m, .s = s, .state = state };
         uint32_t n = sum->n;
         Scope own;
 
@@ -242,7 +253,7 @@ void metric_gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e
         }
         g.upward = scope < own;
         g.settled = g.upward && m->flags & METRIC_SETTLED;
-        if (g.upward && m->instance == INSTANCE_STATE)
+        if (g.upward && m->instance == INSTANCE_STATE && !state)
                 g.state = state_name(s->machine, machine_first_cpu(s->machine, scope, e), instance);
         if (!g.upward)
                 gather_entity(&g, e, instance, sum);
@@ -257,6 +268,15 @@ void metric_gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e
         }
         sum->parts += g.quotients * (double) s->h.dt_ns;
         sum->weight += (double) s->h.dt_ns;
+}
+
+void metric_gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance, MetricSum *sum) {
+        gather(m, s, scope, e, instance, NULL, sum);
+}
+
+void metric_gather_state(
+        const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, const char *state, MetricSum *sum) {
+        gather(m, s, scope, e, 0, state, sum);
 }
 
 /* ---- the value ---- */

@@ -19,6 +19,7 @@ typedef struct MetricSum {
         double weight; /* their time; 0: num / den counts */
         int64_t count;/* the exact integer sum of counters */
         uint32_t n;   /* entities (or ticks) that had a value */
+        uint32_t n_settled; /* of these, ones asleep whose last settled span stands in */
         Reason reason;/* why there is none, of the first that had none */
 } MetricSum;
 
@@ -50,6 +51,10 @@ bool metric_counts_instance(
  * idle state in the set of e's first CPU (other CPUs are matched by its name), 0 elsewhere. Adds to *sum.
  */
 void metric_gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance, MetricSum *sum);
+
+/* The same for the idle state of that name, wherever its index is. */
+void metric_gather_state(
+        const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, const char *state, MetricSum *sum);
 
 /*
  * The value of what was gathered: REASON_NONE and *ret, or the reason. Ratios outside the metric's range by more than
