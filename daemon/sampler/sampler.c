@@ -117,7 +117,7 @@ static bool is_disabled(const Sampler *s, size_t i) {
         return s->config.disabled_sources >> i & 1;
 }
 
-/* Probes one source against m; *ret stays NULL where it gives nothing. */
+/* Probes one source against m; *ret stays NULL where it gives nothing. An instance that is there is probed again. */
 static int source_probe(Sampler *s, size_t i, Machine *m, Source **ret, SourceStatus *status) {
         int r;
 
@@ -128,7 +128,8 @@ static int source_probe(Sampler *s, size_t i, Machine *m, Source **ret, SourceSt
                 (void) snprintf(status->hint, sizeof(status->hint), "switched off by Sources=");
                 return 0;
         }
-        r = source_table[i]->probe(s->sysfs, m, (uint8_t) i, ret, status);
+        r = *ret ? source_table[i]->reprobe(*ret, m, status) :
+                   source_table[i]->probe(s->sysfs, m, (uint8_t) i, ret, status);
         if (r < 0)
                 return r;
         if (!*ret && status->state == SOURCE_OK)
@@ -138,9 +139,10 @@ static int source_probe(Sampler *s, size_t i, Machine *m, Source **ret, SourceSt
         return 0;
 }
 
-static void sources_close(Sampler *s) {
+/* keep: those that can live on do. */
+static void sources_close(Sampler *s, bool keep) {
         for (size_t i = 0; i < source_table_n; i++)
-                if (s->sources[i])
+                if (s->sources[i] && !(keep && source_table[i]->reprobe))
                         s->sources[i] = source_table[i]->close(s->sources[i]);
 }
 
@@ -174,7 +176,7 @@ static int sources_open(Sampler *s, Machine *m, Tick *t) {
 
 /* Columns of a new machine, from whatever the sources can give now. */
 static int sources_probe(Sampler *s, Machine *m) {
-        sources_close(s);
+        sources_close(s, true);
         s->status.n_sources = (uint32_t) source_table_n;
         for (size_t i = 0; i < source_table_n; i++) {
                 int r = source_probe(s, i, m, &s->sources[i], &s->status.sources[i]);
@@ -354,7 +356,7 @@ int sampler_new(const SamplerConfig *c, Sysfs *sysfs, Sampler **ret) {
 Sampler *sampler_free(Sampler *s) {
         if (!s)
                 return NULL;
-        sources_close(s);
+        sources_close(s, false);
         topology_watch_deinit(&s->watch);
         closep(&s->statm_fd);
         (void) machine_free(s->machine);

@@ -26,6 +26,8 @@ const SourceOps *const source_table[] = {
 const size_t source_table_n = ARRAY_SIZE(source_table) - 1;
 
 bool activity_slept(uint8_t evidence) {
+        if (evidence & ACTIVITY_TRACE_KNOWN)
+                return !(evidence & ACTIVITY_TRACE);
         if (evidence & (ACTIVITY_IRQ | ACTIVITY_BUSY | ACTIVITY_USAGE))
                 return false;
         return (evidence & ACTIVITY_IRQ_KNOWN) && (evidence & ACTIVITY_BUSY_KNOWN);

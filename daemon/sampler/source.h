@@ -29,6 +29,8 @@ enum {
         ACTIVITY_BUSY = 1 << 3, /* /proc/stat counted a busy tick */
         ACTIVITY_USAGE_KNOWN = 1 << 4,
         ACTIVITY_USAGE = 1 << 5, /* it left an idle state */
+        ACTIVITY_TRACE_KNOWN = 1 << 6,
+        ACTIVITY_TRACE = 1 << 7, /* idletrace saw it awake: this alone decides, where it is known */
 };
 
 /* What passive sources (which come first) found out in this turn, for the ones that may wake CPUs. By cpu index. */
@@ -39,8 +41,9 @@ typedef struct CpuActivity {
 } CpuActivity;
 
 /*
- * True where the evidence says the CPU slept through: no interrupt, no busy tick, no idle exit, and the first two are
- * known (a machine without cpuidle has no usage to look at).
+ * True where the evidence says the CPU slept through: idletrace saw one and the same sleep at both ends; without it, no
+ * interrupt, no busy tick, no idle exit, and the first two are known (a machine without cpuidle has no usage to look
+ * at).
  */
 bool activity_slept(uint8_t evidence);
 
@@ -62,6 +65,11 @@ typedef struct SourceOps {
         bool passive; /* touches no other CPU */
         /* Allocates the instance and adds its columns to m->layout; m has entities and idle sets filled. Sets *status. <0 only for -ENOMEM. */
         int (*probe)(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, SourceStatus *status);
+        /*
+         * Optional: as probe, for an instance that lives on in a new machine (its columns are gone with the old one).
+         * Without it an instance is closed and made anew.
+         */
+        int (*reprobe)(Source *s, Machine *m, SourceStatus *status);
         /* Opens what read needs, against the finished layout. */
         int (*open)(Source *s, const Machine *m);
         /* One turn. A failed value gets a reason, never a made-up number. Returns 1 where the set of columns it could give has changed (re-probe), else 0 or -errno. */

@@ -27,11 +27,18 @@ static void test_unknown_is_not_asleep(void **state) {
         assert_false(activity_slept(ACTIVITY_USAGE_KNOWN | ACTIVITY_BUSY_KNOWN));
 }
 
+static void test_idletrace_alone_decides(void **state) {
+        assert_true(activity_slept(ACTIVITY_TRACE_KNOWN));
+        assert_true(activity_slept(KNOWN | ACTIVITY_BUSY | ACTIVITY_TRACE_KNOWN)); /* the tick that counted it busy was before */
+        assert_false(activity_slept(KNOWN | ACTIVITY_TRACE_KNOWN | ACTIVITY_TRACE));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_asleep_when_nothing_moved),
                 cmocka_unit_test(test_awake_when_anything_moved),
                 cmocka_unit_test(test_unknown_is_not_asleep),
+                cmocka_unit_test(test_idletrace_alone_decides),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Loading and attaching idle.bpf.c with libbpf. A tracepoint this kernel lacks is left out before loading (its BTF has
+ * no btf_trace_<name> type); power:cpu_idle is the one that must be there.
+ */
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <malloc.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "idle.skel.h"
+#include "sampler/idle-trace.h"
+
+struct IdleTrace {
+        struct idle_bpf *skeleton;
+        struct idle_trace_slot *slots;
+        size_t slots_size;
+        uint32_t n_cpus;
+        char attached[256];
+};
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list ap) {
+        return 0;
+}
+
+IdleTrace *idle_trace_free(IdleTrace *t) {
+        if (!t)
+                return NULL;
+        if (t->slots)
+                (void) munmap(t->slots, t->slots_size);
+        idle_bpf__destroy(t->skeleton);
+        free(t);
+        return NULL;
+}
+
+static bool is_test(const struct bpf_program *p) {
+        return strncmp(bpf_program__name(p), "test_", 5) == 0;
+}
+
+/* "tp_btf/cpu_idle" -> "cpu_idle" */
+static const char *tracepoint_of(const struct bpf_program *p) {
+        const char *slash = strchr(bpf_program__section_name(p), '/');
+
+        return slash ? slash + 1 : "";
+}
+
+static bool kernel_has(const struct btf *btf, const char *tracepoint) {
+        char name[64];
+
+        (void) snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
+        return btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF) >= 0;
+}
+
+/* Decides which programs are loaded at all. */
+static int choose_programs(IdleTrace *t, bool with_tests) {
+        struct bpf_program *p;
+        struct btf *btf;
+        int r = 0;
+
+        btf = btf__load_vmlinux_btf();
+        if (!btf)
+                return errno == EPERM || errno == EACCES ? -errno : -ENOENT;
+        bpf_object__for_each_program(p, t->skeleton->obj) {
+                bool load = is_test(p) ? with_tests : !with_tests && kernel_has(btf, tracepoint_of(p));
+
+                (void) bpf_program__set_autoload(p, load);
+                if (!load && !with_tests && strcmp(tracepoint_of(p), "cpu_idle") == 0)
+                        r = -ENOENT;
+        }
+        btf__free(btf);
+        return r;
+}
+
+static int load(IdleTrace *t) {
+        int r;
+
+        (void) bpf_map__set_max_entries(t->skeleton->maps.slots, t->n_cpus);
+        (void) bpf_map__set_max_entries(t->skeleton->maps.stores, t->n_cpus);
+        r = idle_bpf__load(t->skeleton);
+        if (r < 0)
+                return r;
+        t->slots_size = (size_t) t->n_cpus * sizeof(struct idle_trace_slot);
+        t->slots = mmap(NULL, t->slots_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                bpf_map__fd(t->skeleton->maps.slots), 0);
+        if (t->slots == MAP_FAILED) {
+                t->slots = NULL;
+                return -errno;
+        }
+        return 0;
+}
+
+static int attach(IdleTrace *t) {
+        struct bpf_program *p;
+        size_t n = 0;
+
+        bpf_object__for_each_program(p, t->skeleton->obj) {
+                if (is_test(p) || !bpf_program__autoload(p))
+                        continue;
+                /* Links live as long as the skeleton's object: each is kept where the skeleton looks for it. */
+                for (int i = 0; i < t->skeleton->skeleton->prog_cnt; i++)
+                        if (*t->skeleton->skeleton->progs[i].prog == p) {
+                                struct bpf_link *link = bpf_program__attach(p);
+
+                                if (!link)
+                                        return -errno;
+                                *t->skeleton->skeleton->progs[i].link = link;
+                        }
+                if (n < sizeof(t->attached))
+                        n += (size_t) snprintf(t->attached + n, sizeof(t->attached) - n, "%s%s", n > 0 ? " " : "",
+                                tracepoint_of(p));
+        }
+        return 0;
+}
+
+int idle_trace_new(uint32_t n_cpus, bool with_tests, IdleTrace **ret) {
+        _cleanup_(idle_trace_freep) IdleTrace *t = NULL;
+        int r;
+
+        if (n_cpus == 0)
+                return -EINVAL;
+        t = calloc(1, sizeof(*t));
+        if (!t)
+                return -ENOMEM;
+        t->n_cpus = n_cpus;
+        (void) libbpf_set_print(quiet);
+        t->skeleton = idle_bpf__open();
+        if (!t->skeleton)
+                return -errno;
+        r = choose_programs(t, with_tests);
+        if (r < 0)
+                return r;
+        r = load(t);
+        if (r < 0)
+                return r;
+        if (!with_tests) {
+                r = attach(t);
+                if (r < 0)
+                        return r;
+        }
+        /* libbpf has just parsed the kernel's whole BTF twice and freed it: give the megabytes back. */
+        (void) malloc_trim(0);
+        *ret = TAKE_PTR(t);
+        return 0;
+}
+
+void idle_trace_configure(IdleTrace *t, uint32_t cpu, uint32_t mwait_mask,
+        const uint32_t target_residency_us[IDLE_TRACE_STATES]) {
+        if (cpu >= t->n_cpus)
+                return;
+        for (unsigned i = 0; i < IDLE_TRACE_STATES; i++) {
+                struct idle_trace_state *st = &t->slots[cpu].states[i];
+
+                st->target_residency_ns =
+                        target_residency_us[i] > UINT32_MAX / 1000 ? UINT32_MAX : target_residency_us[i] * 1000;
+                st->is_mwait = (mwait_mask >> i) & 1;
+        }
+}
+
+void idle_trace_record(IdleTrace *t) {
+        t->skeleton->bss->recording = 1;
+}
+
+const char *idle_trace_attached(const IdleTrace *t) {
+        return t->attached;
+}
+
+const struct idle_trace_slot *idle_trace_slot(const IdleTrace *t, uint32_t cpu) {
+        return cpu < t->n_cpus ? &t->slots[cpu] : NULL;
+}
+
+int idle_trace_test_run(IdleTrace *t, const char *program, uint32_t cpu, const uint64_t *args, size_t n_args) {
+        struct bpf_program *p = bpf_object__find_program_by_name(t->skeleton->obj, program);
+        LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = (uint32_t) (n_args * sizeof(*args)),
+                .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
+
+        if (!p)
+                return -ENOENT;
+        return bpf_prog_test_run_opts(bpf_program__fd(p), &opts);
+}

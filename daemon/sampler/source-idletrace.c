@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * idletrace: idle entries, residency and causes of wakeups from idle.bpf.c (idle-trace.h), per requested state. The BPF
+ * object outlives a new machine generation (hotplug), so that the counters of untouched CPUs go on.
+ *
+ * A machine without cpuidle still goes idle, by HLT; such a machine gets a list of two states here (POLL and IDLE, the
+ * numbers the kernel's default idle reports), and breaks are `not-applicable` there: only MWAIT can break.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "sampler/idle-trace.h"
+#include "sampler/source.h"
+
+typedef struct IdletraceSource {
+        Source source;
+        IdleTrace *trace;
+        bool recording;
+} IdletraceSource;
+
+static const FieldId idletrace_fields[] = {
+        FIELD_TRACE_ENTRIES, FIELD_TRACE_NS, FIELD_WAKE_INTERRUPT, FIELD_WAKE_STORE, FIELD_WAKE_BREAK, FIELD_WAKE_IMMEDIATE,
+};
+
+static Source *idletrace_close(Source *source) {
+        IdletraceSource *s = (IdletraceSource *) source;
+
+        if (!s)
+                return NULL;
+        (void) idle_trace_free(s->trace);
+        free(s);
+        return NULL;
+}
+
+/* Default idle reports state 1 whatever it does, and 0 when it polls. */
+static int add_default_states(Machine *m) {
+        IdleSet *set;
+
+        if (m->n_idle_sets > 0)
+                return 0;
+        set = calloc(1, sizeof(*set));
+        if (!set)
+                return -ENOMEM;
+        set->n_states = 2;
+        set->states[0] = (IdleState){ .name = "POLL", .desc = "idle loop polling", .mwait_hint = -1, .is_poll = true };
+        set->states[1] = (IdleState){ .name = "IDLE", .desc = "default idle (HLT)", .mwait_hint = -1 };
+        free(m->idle_sets);
+        m->idle_sets = set;
+        m->n_idle_sets = 1;
+        for (uint32_t i = 0; i < m->n_cpus; i++)
+                m->cpus[i].idle_set = 0;
+        return 0;
+}
+
+static int add_columns(Machine *m, uint8_t index, SourceStatus *status) {
+        uint32_t n_states = 0;
+        LayoutColumn *c;
+        int r;
+
+        r = add_default_states(m);
+        if (r < 0)
+                return r;
+        for (uint32_t i = 0; i < m->n_idle_sets; i++)
+                n_states = MAX(n_states, m->idle_sets[i].n_states);
+        status->n_counters = 0;
+        for (uint32_t state = 0; state < MIN(n_states, (uint32_t) IDLE_STATES_MAX); state++)
+                for (size_t f = 0; f < ARRAY_SIZE(idletrace_fields); f++) {
+                        c = layout_add(&m->layout, idletrace_fields[f], (uint8_t) state);
+                        if (!c)
+                                continue;
+                        c->source = index;
+                        status->n_counters++;
+                }
+        return 0;
+}
+
+/* Highest possible CPU id + 1. */
+static uint32_t possible_cpus(Sysfs *sysfs, const Machine *m) {
+        _cleanup_free_ uint32_t *ids = NULL;
+        size_t n = 0;
+
+        if (sysfs_read_cpulist(sysfs, &ids, &n, "sys/devices/system/cpu/possible") >= 0 && n > 0)
+                return ids[n - 1] + 1;
+        return m->n_cpus > 0 ? m->cpus[m->n_cpus - 1].id + 1 : 1;
+}
+
+static void explain(SourceStatus *status, Sysfs *sysfs, int error) {
+        bool has_btf = sysfs_exists(sysfs, "sys/kernel/btf/vmlinux");
+
+        status->error = -error;
+        if (error == -EPERM || error == -EACCES) {
+                status->state = SOURCE_DENIED;
+                (void) snprintf(status->hint, sizeof(status->hint),
+                        "BPF: needs CAP_BPF and CAP_PERFMON, which containers and kernel lockdown take away; wakeups are "
+                        "bounded from cpuidle and interrupts instead");
+        } else if (!has_btf || error == -ENOENT || error == -ENOSYS || error == -ESRCH) {
+                status->state = SOURCE_ABSENT;
+                (void) snprintf(status->hint, sizeof(status->hint), "%s",
+                        has_btf ? "this kernel has no power:cpu_idle tracepoint or no BPF" :
+                                  "this kernel tells nothing of its types (CONFIG_DEBUG_INFO_BTF); wakeups are bounded from "
+                                  "cpuidle and interrupts instead");
+        } else {
+                status->state = SOURCE_ERROR;
+                (void) snprintf(status->hint, sizeof(status->hint), "loading BPF programs: %s", strerror(-error));
+        }
+}
+
+static int idletrace_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, SourceStatus *status) {
+        IdletraceSource *s;
+        int r;
+
+        s = calloc(1, sizeof(*s));
+        if (!s)
+                return -ENOMEM;
+        s->source = (Source){ .ops = &source_ops_idletrace, .index = index };
+        r = idle_trace_new(possible_cpus(sysfs, m), false, &s->trace);
+        if (r < 0) {
+                (void) idletrace_close(&s->source);
+                if (r == -ENOMEM)
+                        return r;
+                explain(status, sysfs, r);
+                return 0;
+        }
+        (void) snprintf(status->detail, sizeof(status->detail), "%s", idle_trace_attached(s->trace));
+        r = add_columns(m, index, status);
+        if (r < 0) {
+                (void) idletrace_close(&s->source);
+                return r;
+        }
+        *ret = &s->source;
+        return 0;
+}
+
+/* The machine is read anew, the programs go on. */
+static int idletrace_reprobe(Source *source, Machine *m, SourceStatus *status) {
+        IdletraceSource *s = (IdletraceSource *) source;
+
+        (void) snprintf(status->detail, sizeof(status->detail), "%s", idle_trace_attached(s->trace));
+        return add_columns(m, source->index, status);
+}
+
+static int idletrace_open(Source *source, const Machine *m) {
+        IdletraceSource *s = (IdletraceSource *) source;
+
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                uint32_t residency_us[IDLE_TRACE_STATES] = {}, mwait_mask = 0;
+                const IdleSet *set;
+
+                if (m->cpus[i].idle_set >= m->n_idle_sets)
+                        continue;
+                set = &m->idle_sets[m->cpus[i].idle_set];
+                for (uint32_t k = 0; k < set->n_states; k++) {
+                        residency_us[k] = set->states[k].target_residency_us;
+                        if (set->states[k].mwait_hint >= 0)
+                                mwait_mask |= 1u << k;
+                }
+                idle_trace_configure(s->trace, m->cpus[i].id, mwait_mask, residency_us);
+        }
+        if (!s->recording)
+                idle_trace_record(s->trace);
+        s->recording = true;
+        return 0;
+}
+
+static void put(SourceTurn *turn, FieldId field, uint8_t state, uint32_t cpu, uint64_t value, Reason reason) {
+        uint8_t *reasons;
+        uint64_t *values = source_values(turn, field, state, &reasons);
+
+        if (!values)
+                return;
+        values[cpu] = value;
+        reasons[cpu] = (uint8_t) reason;
+}
+
+static void read_state(SourceTurn *turn, const struct idle_trace_slot *slot, const IdleTraceReading *r, uint32_t cpu,
+        uint32_t n_states, uint8_t state) {
+        const struct idle_trace_state *st = &slot->states[state];
+        Reason seen = state >= n_states ? REASON_ABSENT : r->seen ? REASON_NONE : REASON_FIRST;
+        Reason mwait = seen != REASON_NONE ? seen : st->is_mwait ? REASON_NONE : REASON_NOT_APPLICABLE;
+
+        put(turn, FIELD_TRACE_ENTRIES, state, cpu, r->entries[state], seen);
+        put(turn, FIELD_TRACE_NS, state, cpu, r->ns[state], seen);
+        put(turn, FIELD_WAKE_INTERRUPT, state, cpu, r->interrupt[state], seen);
+        put(turn, FIELD_WAKE_STORE, state, cpu, r->store[state], seen);
+        put(turn, FIELD_WAKE_BREAK, state, cpu, r->brk[state], mwait);
+        put(turn, FIELD_WAKE_IMMEDIATE, state, cpu, r->immediate[state], mwait);
+}
+
+/* Nobody knows better who slept: the same sleep at this turn and the one before. */
+static void read_activity(SourceTurn *turn, const IdleTraceReading *r, uint32_t cpu) {
+        CpuActivity *a = &turn->activity[cpu];
+
+        if (!r->seen || turn->prev_ns == 0)
+                return;
+        a->evidence |= ACTIVITY_TRACE_KNOWN;
+        if (!r->asleep_since || r->asleep_since > turn->prev_ns)
+                a->evidence |= ACTIVITY_TRACE;
+}
+
+static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status) {
+        IdletraceSource *s = (IdletraceSource *) source;
+        const Machine *m = turn->machine;
+
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                const struct idle_trace_slot *slot = idle_trace_slot(s->trace, m->cpus[i].id);
+                uint32_t n_states = m->cpus[i].idle_set < m->n_idle_sets ? m->idle_sets[m->cpus[i].idle_set].n_states : 0;
+                IdleTraceReading reading;
+
+                if (!slot)
+                        continue;
+                idle_trace_read(slot, turn->now_ns, &reading);
+                for (uint8_t state = 0; state < IDLE_STATES_MAX; state++)
+                        read_state(turn, slot, &reading, i, n_states, state);
+                read_activity(turn, &reading, i);
+        }
+        return 0;
+}
+
+const SourceOps source_ops_idletrace = {
+        .name = "idletrace",
+        .passive = true,
+        .probe = idletrace_probe,
+        .reprobe = idletrace_reprobe,
+        .open = idletrace_open,
+        .read = idletrace_read,
+        .close = idletrace_close,
+};

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The BPF programs themselves, on this kernel: the sequences of the C twin through BPF_PROG_TEST_RUN (no machine at
+ * hand has MWAIT idle, and `break` must be right all the same), then the real tracepoints against /proc/stat and perf.
+ */
+
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "sampler/idle-trace.h"
+#include "tests/unit/idle-sequences.h"
+
+#define SKIP_STATUS 77
+#define TRACEFS "/sys/kernel/tracing"
+
+static uint64_t now_ns(void) {
+        struct timespec t;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t) t.tv_sec * 1000000000 + (uint64_t) t.tv_nsec;
+}
+
+static void sleep_ns(uint64_t ns) {
+        struct timespec t = { (time_t) (ns / 1000000000), (long) (ns % 1000000000) };
+
+        (void) nanosleep(&t, NULL);
+}
+
+typedef struct Runner {
+        IdleTrace *trace;
+        uint32_t cpu;
+} Runner;
+
+static int run_event(void *userdata, const IdleEvent *e) {
+        Runner *r = userdata;
+
+        switch (e->kind) {
+        case 'E':
+        case 'X':
+                return idle_trace_test_run(r->trace, "test_idle", r->cpu,
+                        (uint64_t[]){ e->kind == 'X' ? UINT32_MAX : e->state, e->ns }, 2);
+        case 'I':
+                return idle_trace_test_run(r->trace, "test_interrupt", r->cpu, (uint64_t[]){ e->ns }, 1);
+        case 'S':
+                return idle_trace_test_run(r->trace, "test_switch", r->cpu, (uint64_t[]){ e->ns }, 1);
+        default:
+                /* the waker is another CPU where there is one */
+                return idle_trace_test_run(r->trace, "test_store", 0, (uint64_t[]){ r->cpu, e->ns }, 2);
+        }
+}
+
+static void check_sequence(const IdleSequence *q, uint32_t cpu) {
+        static const uint32_t residency_us[IDLE_TRACE_STATES] = SEQUENCE_RESIDENCY_US;
+        _cleanup_(idle_trace_freep) IdleTrace *trace = NULL;
+        IdleTraceReading r;
+
+        assert_int_equal(idle_trace_new(cpu + 1, true, &trace), 0);
+        idle_trace_configure(trace, cpu, SEQUENCE_MWAIT_MASK, residency_us);
+        assert_int_equal(idle_sequence_run(q, run_event, &(Runner){ trace, cpu }), 0);
+        idle_trace_read(idle_trace_slot(trace, cpu), 0, &r);
+        idle_sequence_check(q, &r);
+}
+
+/* On the last online CPU, so that the slot's index is not 0 by luck. */
+static void test_sequences_in_the_kernel(void **state) {
+        uint32_t cpu = (uint32_t) sysconf(_SC_NPROCESSORS_ONLN) - 1;
+
+        for (size_t i = 0; i < N_IDLE_SEQUENCES; i++)
+                check_sequence(&idle_sequences[i], cpu);
+}
+
+/* ---- the real tracepoints ---- */
+
+static void read_stat_idle(unsigned cpu, uint64_t *ret_idle) {
+        char line[512], name[16];
+        FILE *f = fopen("/proc/stat", "re");
+
+        assert_non_null(f);
+        (void) snprintf(name, sizeof(name), "cpu%u ", cpu);
+        while (fgets(line, sizeof(line), f))
+                if (strncmp(line, name, strlen(name)) == 0) {
+                        unsigned long long v[5];
+
+                        assert_int_equal(sscanf(line + strlen(name), "%llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4]), 5);
+                        *ret_idle = v[3] + v[4];
+                }
+        (void) fclose(f);
+}
+
+/* Tracefs in a mount namespace of our own, where the machine has not mounted it. */
+static void mount_tracefs(void) {
+        if (access(TRACEFS "/events", R_OK) == 0 || unshare(CLONE_NEWNS) < 0)
+                return;
+        (void) mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+        (void) mount("tracefs", TRACEFS, "tracefs", 0, NULL);
+}
+
+static int tracepoint_id(const char *name) {
+        char path[256];
+        int id = -1;
+        FILE *f;
+
+        (void) snprintf(path, sizeof(path), TRACEFS "/events/%s/id", name);
+        f = fopen(path, "re");
+        if (!f)
+                return -1;
+        if (fscanf(f, "%d", &id) != 1)
+                id = -1;
+        (void) fclose(f);
+        return id;
+}
+
+static int open_counter(int tracepoint, int cpu) {
+        struct perf_event_attr attr = {
+                .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = (uint64_t) tracepoint,
+        };
+
+        return (int) syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* A ring buffer of our own with power:cpu_idle on: a second witness, since perf does not count it on every CPU of every kernel. */
+#define INSTANCE TRACEFS "/instances/cstated-test"
+
+static void instance_write(const char *file, const char *text) {
+        char path[256];
+        FILE *f;
+
+        (void) snprintf(path, sizeof(path), INSTANCE "/%s", file);
+        f = fopen(path, "we");
+        if (!f)
+                return;
+        (void) fputs(text, f);
+        (void) fclose(f);
+}
+
+static uint64_t instance_events(unsigned cpu) {
+        unsigned long long v, sum = 0;
+        char path[256], line[128];
+        FILE *f;
+
+        (void) snprintf(path, sizeof(path), INSTANCE "/per_cpu/cpu%u/stats", cpu);
+        f = fopen(path, "re");
+        while (f && fgets(line, sizeof(line), f))
+                if (sscanf(line, "entries: %llu", &v) == 1 || sscanf(line, "overrun: %llu", &v) == 1)
+                        sum += v;
+        if (f)
+                (void) fclose(f);
+        return sum;
+}
+
+#define LIVE_SECONDS 10
+
+typedef struct LiveCpu {
+        uint64_t stat_idle, ring_events;
+        IdleTraceReading trace;
+        uint64_t perf_events;
+} LiveCpu;
+
+static void live_read(const IdleTrace *trace, unsigned cpu, int counter, LiveCpu *ret) {
+        *ret = (LiveCpu){};
+        read_stat_idle(cpu, &ret->stat_idle);
+        ret->ring_events = instance_events(cpu);
+        idle_trace_read(idle_trace_slot(trace, cpu), now_ns(), &ret->trace);
+        assert_true(ret->trace.seen);
+        if (counter >= 0 && read(counter, &ret->perf_events, sizeof(uint64_t)) != sizeof(uint64_t))
+                ret->perf_events = 0;
+}
+
+/* Two events an entry; a handful at the edges, and 1 %. */
+static bool witness_agrees(uint64_t entries, uint64_t events) {
+        double half = (double) events / 2;
+
+        return (double) entries > 0.99 * half - 4 && (double) entries < 1.01 * half + 4;
+}
+
+/* Returns how many witnesses spoke: some kernels' perf and ftrace say nothing of cpu_idle on some CPUs. */
+static unsigned live_check(unsigned cpu, const LiveCpu *a, const LiveCpu *b, double elapsed) {
+        double traced = (double) (idle_totals(&b->trace).ns - idle_totals(&a->trace).ns) / 1e9;
+        double stat = (double) (b->stat_idle - a->stat_idle) / (double) sysconf(_SC_CLK_TCK);
+        uint64_t entries = idle_totals(&b->trace).entries - idle_totals(&a->trace).entries;
+        uint64_t perf = b->perf_events - a->perf_events, ring = b->ring_events - a->ring_events;
+
+        printf("cpu%u: idle %.3f s, /proc/stat %.2f s of %.3f s; entries %llu, perf / 2 %.1f, ring buffer / 2 %.1f\n", cpu, traced,
+                stat, elapsed, (unsigned long long) entries, (double) perf / 2, (double) ring / 2);
+        assert_true(traced <= elapsed * 1.01);
+        assert_true(traced - stat < 0.02 * elapsed && stat - traced < 0.02 * elapsed);
+        if (perf > 0)
+                assert_true(witness_agrees(entries, perf));
+        if (ring > 0)
+                assert_true(witness_agrees(entries, ring));
+        return (perf > 0) + (ring > 0);
+}
+
+/* Entries against the events that perf and a ring buffer saw (1 %), idle time against /proc/stat (2 %), over 10 s. */
+static void test_live_counts(void **state) {
+        _cleanup_(idle_trace_freep) IdleTrace *trace = NULL;
+        unsigned n_cpus = MIN((unsigned) sysconf(_SC_NPROCESSORS_ONLN), 64u);
+        LiveCpu before[64], after[64];
+        unsigned n_witnesses = 0;
+        int counters[64], id;
+        uint64_t t0, t1;
+
+        assert_int_equal(idle_trace_new(n_cpus, false, &trace), 0);
+        idle_trace_record(trace);
+        id = tracepoint_id("power/cpu_idle");
+        (void) mkdir(INSTANCE, 0700);
+        instance_write("events/power/cpu_idle/enable", "1");
+        sleep_ns(500000000);
+        for (unsigned c = 0; c < n_cpus; c++) {
+                counters[c] = id >= 0 ? open_counter(id, (int) c) : -1;
+                live_read(trace, c, counters[c], &before[c]);
+        }
+        t0 = now_ns();
+        sleep_ns(LIVE_SECONDS * 1000000000ULL);
+        for (unsigned c = 0; c < n_cpus; c++)
+                live_read(trace, c, counters[c], &after[c]);
+        t1 = now_ns();
+        instance_write("events/power/cpu_idle/enable", "0");
+        (void) rmdir(INSTANCE);
+        for (unsigned c = 0; c < n_cpus; c++) {
+                n_witnesses += live_check(c, &before[c], &after[c], (double) (t1 - t0) / 1e9);
+                if (counters[c] >= 0)
+                        (void) close(counters[c]);
+        }
+        if (id >= 0)
+                assert_true(n_witnesses > 0);
+}
+
+static void pin(unsigned cpu) {
+        cpu_set_t set;
+
+        CPU_ZERO(&set);
+        CPU_SET(cpu, &set);
+        (void) sched_setaffinity(0, sizeof(set), &set);
+}
+
+#define PINGS 2000u
+
+/* Echoes on CPU 1 until its pipe closes. */
+static pid_t start_echo(int there[2], int back[2]) {
+        char c;
+        pid_t pid;
+
+        assert_int_equal(pipe(there), 0);
+        assert_int_equal(pipe(back), 0);
+        pid = fork();
+        if (pid == 0) {
+                pin(1);
+                (void) close(there[1]);
+                while (read(there[0], &c, 1) == 1)
+                        if (write(back[1], &c, 1) != 1)
+                                _exit(1);
+                _exit(0);
+        }
+        (void) close(there[0]);
+        (void) close(back[1]);
+        return pid;
+}
+
+/*
+ * Two processes on two CPUs wake each other: each ping is one wakeup of the other's CPU. On a busy machine that CPU is
+ * not always asleep; only pings that found it so count.
+ */
+static void test_live_ping_pong(void **state) {
+        _cleanup_(idle_trace_freep) IdleTrace *trace = NULL;
+        uint64_t found_asleep = 0, woken;
+        IdleTraceReading before, after;
+        int there[2], back[2], status;
+        char c = 0;
+        pid_t pid;
+
+        if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+                skip();
+        assert_int_equal(idle_trace_new(2, false, &trace), 0);
+        idle_trace_record(trace);
+        pid = start_echo(there, back);
+        pin(0);
+        idle_trace_read(idle_trace_slot(trace, 1), now_ns(), &before);
+        for (unsigned i = 0; i < PINGS; i++) {
+                sleep_ns(200000); /* let the other CPU fall asleep */
+                idle_trace_read(idle_trace_slot(trace, 1), now_ns(), &after);
+                found_asleep += after.asleep_since != 0;
+                assert_int_equal(write(there[1], &c, 1), 1);
+                assert_int_equal(read(back[0], &c, 1), 1);
+        }
+        idle_trace_read(idle_trace_slot(trace, 1), now_ns(), &after);
+        (void) close(there[1]);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        (void) close(back[0]);
+        woken = idle_totals(&after).interrupt + idle_totals(&after).store - idle_totals(&before).interrupt -
+                idle_totals(&before).store;
+        printf("%u pings, %llu found cpu1 asleep; it woke %llu times\n", PINGS, (unsigned long long) found_asleep,
+                (unsigned long long) woken);
+        assert_true(woken * 100 >= found_asleep * 99);
+        for (unsigned i = 0; i < IDLE_TRACE_STATES; i++)
+                assert_true(after.brk[i] == 0); /* no MWAIT configured: no break, whatever happened */
+        if (found_asleep == 0) {
+                trace = idle_trace_free(trace);
+                skip(); /* something keeps cpu1 awake all the time */
+        }
+}
+
+/* A CPU that sleeps an interval through is shown as 100 % idle in it, not 0 % and then 200 %. */
+static void test_live_long_sleep(void **state) {
+        _cleanup_(idle_trace_freep) IdleTrace *trace = NULL;
+        unsigned best = 0;
+        IdleTraceReading a, b;
+
+        assert_int_equal(idle_trace_new((uint32_t) sysconf(_SC_NPROCESSORS_ONLN), false, &trace), 0);
+        idle_trace_record(trace);
+        pin(0);
+        sleep_ns(300000000);
+        for (unsigned i = 0; i < 3000; i++) {
+                unsigned cpu = (unsigned) sysconf(_SC_NPROCESSORS_ONLN) - 1;
+                uint64_t t0 = now_ns(), t1;
+
+                idle_trace_read(idle_trace_slot(trace, cpu), t0, &a);
+                sleep_ns(1000000);
+                t1 = now_ns();
+                idle_trace_read(idle_trace_slot(trace, cpu), t1, &b);
+                /* Slept through: the same sleep at both ends. */
+                if (!a.asleep_since || a.asleep_since != b.asleep_since)
+                        continue;
+                best++;
+                assert_true(idle_totals(&b).ns - idle_totals(&a).ns == t1 - t0);
+        }
+        printf("%u of 3000 intervals were slept through, each shown as 100 %%\n", best);
+        if (best == 0) {
+                trace = idle_trace_free(trace);
+                skip(); /* something keeps that CPU awake all the time */
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_sequences_in_the_kernel),
+                cmocka_unit_test(test_live_counts),
+                cmocka_unit_test(test_live_ping_pong),
+                cmocka_unit_test(test_live_long_sleep),
+        };
+        IdleTrace *probe = NULL;
+        int r;
+
+        r = idle_trace_new(1, false, &probe);
+        (void) idle_trace_free(probe);
+        if (r < 0) {
+                printf("BPF tracing is not to be had here: %s\n", strerror(-r));
+                return SKIP_STATUS;
+        }
+        mount_tracefs();
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
