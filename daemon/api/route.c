@@ -23,6 +23,11 @@ static const struct Route {
         { API_ROUTE_QUERY, "GET", route_query },
         { API_ROUTE_SUMMARY, "GET", route_summary },
         { API_ROUTE_COMPARE, "GET", route_compare },
+        { API_ROUTE_LABELS, "GET", route_labels_get },
+        { API_ROUTE_LABELS, "POST", route_labels_post },
+        { API_ROUTE_LABELS, "DELETE", route_labels_delete },
+        { API_ROUTE_EVENTS, "GET", route_events },
+        { API_ROUTE_METRICS, "GET", route_metrics },
         { "/", "GET", route_index },
 };
 

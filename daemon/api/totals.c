@@ -27,10 +27,15 @@ typedef struct Column {
         size_t size;
 } Column;
 
+#define IDLE_SETS_MAX 16
+
 struct Totals {
         Entities entities[SCOPE_N];
         Column *columns;
         size_t n_columns, size_columns;
+        IdleSet *sets; /* ever seen, IDLE_SETS_MAX of them */
+        size_t n_sets;
+        uint8_t *set_of; /* of each CPU in order of appearance; UINT8_MAX: none */
         uint32_t *column_map; /* sample's column -> ours */
         Layout layout;        /* the maps are for this layout ... */
         uint32_t generation;  /* ... of this machine */
@@ -54,6 +59,8 @@ Totals *totals_free(Totals *t) {
         }
         free(t->columns);
         free(t->column_map);
+        free(t->sets);
+        free(t->set_of);
         free(t);
         return NULL;
 }
@@ -185,6 +192,40 @@ static int map_column(Totals *t, const LayoutColumn *from, uint32_t *ret) {
         return column_reserve(t, c);
 }
 
+/* Index of a set with these names, kept for CPUs that have gone. UINT8_MAX: no room. */
+static uint8_t keep_set(Totals *t, const IdleSet *set) {
+        for (size_t i = 0; i < t->n_sets; i++) {
+                bool same = t->sets[i].n_states == set->n_states;
+
+                for (uint32_t k = 0; k < set->n_states && same; k++)
+                        same = strcmp(t->sets[i].states[k].name, set->states[k].name) == 0;
+                if (same)
+                        return (uint8_t) i;
+        }
+        if (t->n_sets == IDLE_SETS_MAX)
+                return UINT8_MAX;
+        t->sets[t->n_sets] = *set;
+        return (uint8_t) t->n_sets++;
+}
+
+static int map_states(Totals *t, const Machine *m) {
+        const Entities *l = &t->entities[SCOPE_CPU];
+        uint8_t *set_of;
+
+        if (!t->sets)
+                t->sets = calloc(IDLE_SETS_MAX, sizeof(*t->sets));
+        set_of = realloc(t->set_of, MAX(l->size, (size_t) 1));
+        if (!set_of || !t->sets)
+                return -ENOMEM;
+        t->set_of = set_of;
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                uint16_t set = m->cpus[i].idle_set;
+
+                set_of[l->map[i]] = set < m->n_idle_sets ? keep_set(t, &m->idle_sets[set]) : UINT8_MAX;
+        }
+        return 0;
+}
+
 static int map_machine(Totals *t, const Sample *s) {
         uint32_t *map;
         int r;
@@ -197,6 +238,9 @@ static int map_machine(Totals *t, const Sample *s) {
                 if (r < 0)
                         return r;
         }
+        r = map_states(t, s->machine);
+        if (r < 0)
+                return r;
         map = reallocarray(t->column_map, MAX(s->layout->n_columns, (size_t) 1), sizeof(*map));
         if (!map)
                 return -ENOMEM;
@@ -241,6 +285,12 @@ int totals_add(Totals *t, const Sample *s) {
 size_t totals_entities(const Totals *t, Scope s, const TotalsEntity **ret) {
         *ret = t->entities[s].list;
         return t->entities[s].n;
+}
+
+const char *totals_state_name(const Totals *t, size_t cpu, uint8_t instance) {
+        uint8_t set = cpu < t->entities[SCOPE_CPU].n ? t->set_of[cpu] : UINT8_MAX;
+
+        return set < t->n_sets && instance < t->sets[set].n_states ? t->sets[set].states[instance].name : NULL;
 }
 
 bool totals_column(const Totals *t, FieldId field, uint8_t instance, TotalsColumn *ret) {

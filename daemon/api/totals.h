@@ -25,6 +25,8 @@ typedef struct TotalsEntity {
 
 /* Entities of a scope ever seen, in order of appearance; borrowed until the next totals_add(). */
 size_t totals_entities(const Totals *t, Scope s, const TotalsEntity **ret);
+/* Name of a CPU's idle state as last seen, NULL where it has none; by the CPU's index above. */
+const char *totals_state_name(const Totals *t, size_t cpu, uint8_t instance);
 /* One column: native units (ticks >> FIELD_TICK_SHIFT); scale gives base units. Borrowed as above. */
 typedef struct TotalsColumn {
         FieldId field;
