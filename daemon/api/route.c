@@ -20,6 +20,7 @@ static const struct Route {
         { API_ROUTE_STATUS, "GET", route_status },
         { API_ROUTE_CPU, "GET", route_cpu },
         { API_ROUTE_CATALOGUE, "GET", route_catalogue },
+        { API_ROUTE_SNAPSHOT, "GET", route_snapshot },
         { API_ROUTE_QUERY, "GET", route_query },
         { API_ROUTE_SUMMARY, "GET", route_summary },
         { API_ROUTE_COMPARE, "GET", route_compare },
