@@ -152,8 +152,16 @@ static void percent_print(const ConfigKey *k, const Config *c, FILE *f) {
 
 /* ---- words ---- */
 
+/* What could not be written into a file and read back. */
+static bool unprintable(const char *value) {
+        for (; *value; value++)
+                if ((unsigned char) *value < ' ' || *value == '\\' || *value == 0x7f)
+                        return true;
+        return false;
+}
+
 static int path_parse(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
-        if (value[0] != '/' || strlen(value) > 200 || value[strlen(value) - 1] == '/')
+        if (value[0] != '/' || strlen(value) > 200 || value[strlen(value) - 1] == '/' || unprintable(value))
                 return fail(error, size, "'%s' is not the absolute path of a file", value);
         return replace_string(&c->path, value);
 }
@@ -225,8 +233,8 @@ static int listen_parse(const ConfigKey *k, Config *c, const char *value, char *
 
         if (*value && *value != '/' && (!colon || num_parse_u32(colon + 1, &port) < 0 || port == 0 || port > 65535))
                 return fail(error, size, "'%s' is neither the absolute path of a socket nor HOST:PORT", value);
-        if (strlen(value) > 107)
-                return fail(error, size, "an address has at most 107 characters");
+        if (strlen(value) > 107 || unprintable(value))
+                return fail(error, size, "an address has at most 107 characters, none of them a backslash or a control character");
         if (!c->listen_set || !*value)
                 listen_clear(c);
         c->listen_set = true;

@@ -13,19 +13,18 @@ static void compose(const Daemon *d, char *buf, size_t size) {
         const SamplerStatus *s = d->service.sampler;
         const Machine *m = d->service.machine;
         uint32_t n_ok = 0, n_faulty = 0;
-        StoreFigures f = {};
+        const char *problem = "";
+        bool degraded = d->store && store_is_degraded(d->store, &problem);
         char interval[64];
 
         for (uint32_t i = 0; s && i < s->n_sources; i++) {
                 n_ok += s->sources[i].state == SOURCE_OK;
                 n_faulty += s->sources[i].state == SOURCE_DENIED || s->sources[i].state == SOURCE_ERROR;
         }
-        if (d->store)
-                store_figures(d->store, &f);
         timespan_format(d->service.interval_usec, interval, sizeof(interval));
         (void) snprintf(buf, size, "%s %u CPUs every %s; %u of %u sources give counters%s%s%s", d->options->replay_fd >= 0 ? "Replaying" : "Sampling",
                 m ? m->n_cpus : 0, interval, n_ok, s ? s->n_sources : 0, n_faulty ? ", some are denied or faulty" : "",
-                f.degraded ? "; store degraded: " : "", f.degraded ? f.problem : "");
+                degraded ? "; store degraded: " : "", degraded ? problem : "");
 }
 
 static void say_status(Daemon *d) {

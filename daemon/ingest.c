@@ -111,16 +111,17 @@ static bool source_is_news(const Ingest *i, const SourceStatus *s) {
 }
 
 void ingest_check_store(Ingest *i) {
-        StoreFigures f;
+        const char *problem;
+        bool degraded;
 
         if (!i->store)
                 return;
-        store_figures(i->store, &f);
-        if (f.degraded == i->store_degraded)
+        degraded = store_is_degraded(i->store, &problem);
+        if (degraded == i->store_degraded)
                 return;
-        i->store_degraded = f.degraded;
-        if (f.degraded)
-                log_event(LOG_LEVEL_WARNING, CSTATED_MESSAGE_STORE, NULL, "store degraded, samples are kept in memory: %s", f.problem);
+        i->store_degraded = degraded;
+        if (degraded)
+                log_event(LOG_LEVEL_WARNING, CSTATED_MESSAGE_STORE, NULL, "store degraded, samples are kept in memory: %s", problem);
         else
                 log_event(LOG_LEVEL_NOTICE, CSTATED_MESSAGE_STORE, NULL, "store well again");
 }

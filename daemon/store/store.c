@@ -391,6 +391,11 @@ static uint64_t file_bytes(const char *path, const char *suffix) {
         return stat(name, &st) == 0 ? (uint64_t) st.st_size : 0;
 }
 
+bool store_is_degraded(const Store *s, const char **ret_problem) {
+        *ret_problem = s->figures.problem;
+        return s->figures.degraded;
+}
+
 void store_figures(Store *s, StoreFigures *ret) {
         static const char *const queries[] = {
                 "SELECT count(*) FROM tick",

@@ -82,6 +82,8 @@ typedef struct StoreFigures {
         char moved_aside[256];    /* name of a damaged file moved away at open, "" if none */
 } StoreFigures;
 void store_figures(Store *s, StoreFigures *ret);
+/* The part of it that costs nothing, for every tick: whether it is degraded, and figures.problem (borrowed). */
+bool store_is_degraded(const Store *s, const char **ret_problem);
 
 /* ---- reading ---- */
 
