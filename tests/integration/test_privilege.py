@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who the two processes are, and what each of them holds."""
+
+import os
+import stat
+import unittest
+
+from daemonbed import DaemonTest, descriptors, main, status_field, until
+
+NOBODY = 65534
+EMPTY = 0
+SAMPLER_MAY = 1 << 17 | 1 << 2 | 1 << 38 | 1 << 39  # SYS_RAWIO, DAC_READ_SEARCH, PERFMON, BPF
+
+
+def caps(pid, name):
+    return int(status_field(pid, name), 16)
+
+
+def listening_inodes():
+    inodes = set()
+    with open("/proc/net/unix") as f:
+        for line in f.readlines()[1:]:
+            words = line.split()
+            if int(words[3], 16) & 0x10000:
+                inodes.add(words[6])
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(table):
+            with open(table) as f:
+                inodes.update(l.split()[9] for l in f.readlines()[1:] if l.split()[3] == "0A")
+    return inodes
+
+
+class Privilege(DaemonTest):
+    def test_server_has_no_capability(self):
+        p = self.start()
+        for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            self.assertEqual(caps(p.pid, name), EMPTY, name)
+        self.assertEqual(status_field(p.pid, "NoNewPrivs"), "1")
+        if os.geteuid() == 0:
+            self.assertEqual(caps(p.pid, "CapBnd"), EMPTY)
+
+    def test_sampler_has_few(self):
+        p = self.start()
+        sampler = self.sampler(p)
+        for name in ("CapPrm", "CapEff"):
+            self.assertEqual(caps(sampler, name) & ~SAMPLER_MAY, 0, name)
+        self.assertEqual(status_field(sampler, "NoNewPrivs"), "1")
+
+    def test_each_holds_its_own(self):
+        p = self.start("--listen", "127.0.0.1:0" if False else os.path.join(self.dir, "second"))
+        sampler = self.sampler(p)
+        until(lambda: self.json("/api/v1/status")["store"]["ticks"] > 1, "ticks")
+        listening = listening_inodes()
+        for fd, target in descriptors(sampler).items():
+            self.assertFalse(target.startswith(self.db), "%d -> %s" % (fd, target))
+            if target.startswith("socket:["):
+                self.assertNotIn(target[8:-1], listening)
+        server = descriptors(p.pid)
+        self.assertTrue(any(t == self.db for t in server.values()))
+        self.assertEqual(sum(t[8:-1] in listening for t in server.values() if t.startswith("socket:[")), 2)
+        for target in server.values():
+            self.assertFalse(target.startswith(("/dev/cpu", "/sys/devices/system/cpu")), target)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_takes_the_owner_of_the_directory(self):
+        os.chown(self.dir, NOBODY, NOBODY)
+        p = self.start()
+        self.assertEqual(status_field(p.pid, "Uid").split(), [str(NOBODY)] * 4)
+        self.assertEqual(status_field(p.pid, "Gid").split(), [str(NOBODY)] * 4)
+        self.assertEqual(caps(p.pid, "CapEff"), EMPTY)
+        self.assertEqual(status_field(self.sampler(p), "Uid").split(), ["0"] * 4)
+        self.assertEqual(os.stat(self.db).st_uid, NOBODY)
+        self.assertEqual(os.stat(self.sock).st_uid, NOBODY)
+        self.assertFalse(any("uid 0" in n for n in self.json("/api/v1/status")["notes"]))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_root_says_that_it_stays_root(self):
+        p = self.start()
+        self.assertEqual(status_field(p.pid, "Uid").split(), ["0"] * 4)
+        self.assertTrue(any("uid 0 with empty capability sets" in n for n in self.json("/api/v1/status")["notes"]))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_makes_directories(self):
+        self.db = os.path.join(self.dir, "var", "lib", "idle.db")
+        self.sock = os.path.join(self.dir, "run", "cstated", "s")
+        self.start()
+        self.assertEqual(stat.S_IMODE(os.stat(os.path.dirname(self.db)).st_mode), 0o750)
+        self.assertEqual(stat.S_IMODE(os.stat(os.path.dirname(self.sock)).st_mode), 0o755)
+        self.assertEqual(stat.S_IMODE(os.stat(self.sock).st_mode), 0o660)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
+    def test_ordinary_user(self):
+        """Without any privilege it runs, and what it may not see is named with what would help."""
+        os.chown(self.dir, NOBODY, NOBODY)
+        p = self.start(user=NOBODY)
+        self.assertEqual(caps(self.sampler(p), "CapEff"), 0)
+        for s in self.json("/api/v1/status")["sources"]:
+            if s["state"] in ("denied", "error", "absent"):
+                self.assertTrue(s["hint"], s)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
+    def test_database_out_of_reach(self):
+        """A database that cannot be written is told, and sampling goes on in memory."""
+        closed = os.path.join(self.dir, "closed")
+        os.mkdir(closed, 0o700)
+        os.chmod(self.dir, 0o777)
+        self.db = os.path.join(closed, "idle.db")
+        self.start(user=NOBODY)
+        status = self.json("/api/v1/status")
+        self.assertEqual(status["health"], "degraded")
+        self.assertTrue(status["problems"])
+        self.assertEqual(self.messages().count("store degraded"), 1)
+        snapshot = until(lambda: self.get("/api/v1/snapshot")[0] == 200, "a snapshot")
+        self.assertTrue(snapshot)
+
+
+if __name__ == "__main__":
+    main()
