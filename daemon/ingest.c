@@ -220,17 +220,17 @@ static int take_tick(Ingest *i, const uint8_t *payload, size_t n) {
         r = frame_decode_tick(payload, n, &t);
         if (r < 0)
                 return r;
-        i->service->sample = NULL;
         r = sample_delta_push(i->delta, t, &s);
-        if (r < 0 || r == SAMPLE_E_STALE)
-                return MIN(r, 0);
+        if (r < 0)
+                return r;
         i->tick = t->h;
         i->service->tick = &i->tick;
         i->n_ticks++;
-        if (r == SAMPLE_E_FIRST)
-                return 0; /* a baseline: there is no interval yet */
-        i->service->sample = s;
-        return keep(i, s);
+        if (!s)
+                return 0; /* too early, or of another machine: the sample before stands */
+        i->service->sample = s->h.is_first ? NULL : s;
+        /* A baseline has no interval yet, and nothing to be kept. */
+        return s->h.is_first ? 0 : keep(i, s);
 }
 
 static int take_frame(Ingest *i, FrameType type, const uint8_t *payload, size_t n) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-daemon.h>
 
 #include "cstated/api.h"
@@ -183,12 +184,25 @@ int launch(const Config *c, bool with_sampler, Launch *l) {
         return 0;
 }
 
+/* A start that failed leaves no socket behind. */
+static void remove_socket(int fd) {
+        struct sockaddr_un sa = {};
+        socklen_t n = sizeof(sa);
+
+        if (getsockname(fd, (struct sockaddr *) &sa, &n) == 0 && sa.sun_family == AF_UNIX && sa.sun_path[0] == '/')
+                (void) unlink(sa.sun_path);
+}
+
 void launch_deinit(Launch *l) {
         if (l->socket_fd >= 0)
                 (void) close(l->socket_fd);
         l->socket_fd = -1;
-        for (size_t i = 0; i < l->n_listeners; i++)
-                if (l->listeners[i] >= 0)
-                        (void) close(l->listeners[i]);
+        for (size_t i = 0; i < l->n_listeners; i++) {
+                if (l->listeners[i] < 0)
+                        continue;
+                if (l->unlink_at_end[i])
+                        remove_socket(l->listeners[i]);
+                (void) close(l->listeners[i]);
+        }
         l->n_listeners = 0;
 }

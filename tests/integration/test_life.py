@@ -66,7 +66,7 @@ class Life(DaemonTest):
         sampler = self.sampler(p)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(sampler, number)
-        seen = self.json("/api/v1/status")["last_sample"]
+        seen = until(lambda: self.json("/api/v1/status")["last_sample"], "a sample")
         until(lambda: self.json("/api/v1/status")["last_sample"] > seen, "another sample")
         self.assertTrue(alive(sampler))
 
