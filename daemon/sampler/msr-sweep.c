@@ -127,6 +127,7 @@ static void account(Turn *t, uint32_t cpu) {
         if (t->m->cpus[cpu].id == t->own_cpu)
                 return;
         t->turn->n_remote_reads++;
+        t->turn->activity[cpu].asking++;
         if (!t->turn->activity[cpu].slept || t->s->woken[core])
                 return;
         t->s->woken[core] = true;

@@ -458,7 +458,8 @@ int sampler_turn(Sampler *s, const Tick **ret) {
                 .generation = s->machine->generation,
                 .interval_ns = s->config.interval_usec * NSEC_PER_USEC,
         };
-        memset(s->activity, 0, s->machine->n_cpus * sizeof(*s->activity));
+        for (uint32_t i = 0; i < s->machine->n_cpus; i++)
+                s->activity[i] = (CpuActivity){ .asked = s->activity[i].asking };
         turn = (SourceTurn){
                 .machine = s->machine,
                 .tick = s->tick,

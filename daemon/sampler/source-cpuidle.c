@@ -231,9 +231,9 @@ static int state_read(CpuidleSource *s, const Machine *m, uint32_t cpu, unsigned
         return r;
 }
 
-/* 1 where a state was left since the last reading, 0 where none was, -errno. */
-static int cpu_read(CpuidleSource *s, const Machine *m, uint32_t cpu) {
-        bool moved = false;
+/* How often states were left since the last reading (1 for a first one, UINT32_MAX for anything odd). -errno. */
+static int cpu_read(CpuidleSource *s, const Machine *m, uint32_t cpu, uint32_t *ret_exits) {
+        uint64_t exits = 0;
 
         for (unsigned k = 0; k < n_states_of(m, cpu); k++) {
                 CpuidleSlot *slot = slot_of(s, cpu, k);
@@ -248,10 +248,11 @@ static int cpu_read(CpuidleSource *s, const Machine *m, uint32_t cpu) {
                 r = state_read(s, m, cpu, k);
                 if (r < 0)
                         return r;
+                exits += s->cpus[cpu].valid ? MIN(usage - slot->values[CPUIDLE_USAGE], (uint64_t) UINT32_MAX) : 1;
                 slot->values[CPUIDLE_USAGE] = usage;
-                moved = true;
         }
-        return moved;
+        *ret_exits = (uint32_t) MIN(exits, (uint64_t) UINT32_MAX);
+        return 0;
 }
 
 /* 1 where a state was switched on or off: that is a new machine. */
@@ -300,6 +301,7 @@ static void cpu_store(CpuidleSource *s, SourceTurn *turn, uint32_t cpu, Reason r
 static int cpu_turn(CpuidleSource *s, SourceTurn *turn, uint32_t cpu, SourceStatus *status) {
         CpuActivity *a = &turn->activity[cpu];
         CpuidleCpu *c = &s->cpus[cpu];
+        uint32_t exits;
         int r, changed = 0;
 
         if (turn->machine->cpus[cpu].idle_set == UINT16_MAX) {
@@ -308,7 +310,7 @@ static int cpu_turn(CpuidleSource *s, SourceTurn *turn, uint32_t cpu, SourceStat
         }
         if (!c->valid || (s->n_turns + cpu) % IN_TURNS == 0)
                 changed = cpu_read_seldom(s, turn->machine, cpu);
-        r = cpu_read(s, turn->machine, cpu);
+        r = cpu_read(s, turn->machine, cpu, &exits);
         if (r < 0) {
                 c->valid = false;
                 c->error = -r;
@@ -318,8 +320,8 @@ static int cpu_turn(CpuidleSource *s, SourceTurn *turn, uint32_t cpu, SourceStat
                 return changed;
         }
         if (c->valid)
-                a->evidence |= ACTIVITY_USAGE_KNOWN | (r > 0 ? ACTIVITY_USAGE : 0);
-        if (c->valid && r == 0 && !(a->evidence & (ACTIVITY_IRQ | ACTIVITY_BUSY))) {
+                a->evidence |= ACTIVITY_USAGE_KNOWN | (exits > a->asked ? ACTIVITY_USAGE : 0);
+        if (c->valid && exits == 0 && !(a->evidence & (ACTIVITY_IRQ | ACTIVITY_BUSY))) {
                 cpu_store(s, turn, cpu, REASON_NONE, REASON_ASLEEP);
                 return changed;
         }

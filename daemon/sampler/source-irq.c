@@ -33,6 +33,7 @@ static const struct {
         { FIELD_IRQ_LOC, "LOC" },
 };
 #define IRQ_ROWS ARRAY_SIZE(irq_rows)
+#define IRQ_ROW_CAL 3
 
 typedef struct IrqSource {
         Source base;
@@ -43,7 +44,7 @@ typedef struct IrqSource {
         uint32_t *columns; /* machine index of each column, UINT32_MAX: not one of ours */
         uint32_t *sums[IRQ_ROWS];
         bool seen[IRQ_ROWS];
-        uint32_t *previous; /* sums[0] of the reading before */
+        uint32_t *previous, *previous_cal; /* sums of all rows and of CAL of the reading before */
         uint8_t *present;   /* the header names this CPU */
         uint64_t rows, previous_rows; /* hash of the labels, 0: no reading yet */
 } IrqSource;
@@ -58,6 +59,7 @@ static Source *irq_close(Source *source) {
                 for (size_t i = 0; i < IRQ_ROWS; i++)
                         free(s->sums[i]);
                 free(s->previous);
+                free(s->previous_cal);
                 free(s->present);
                 free(s);
         }
@@ -227,13 +229,14 @@ static int irq_alloc(IrqSource *s, uint32_t n_cpus) {
         s->buf = malloc(s->size);
         s->columns = calloc(s->n_slots, sizeof(*s->columns));
         s->previous = calloc(n_cpus, sizeof(*s->previous));
+        s->previous_cal = calloc(n_cpus, sizeof(*s->previous_cal));
         s->present = calloc(n_cpus, 1);
         for (size_t i = 0; i < IRQ_ROWS; i++) {
                 s->sums[i] = calloc(n_cpus, sizeof(uint32_t));
                 if (!s->sums[i])
                         return -ENOMEM;
         }
-        return s->buf && s->columns && s->previous && s->present ? 0 : -ENOMEM;
+        return s->buf && s->columns && s->previous && s->previous_cal && s->present ? 0 : -ENOMEM;
 }
 
 static void columns_add(IrqSource *s, Machine *m, uint8_t index, SourceStatus *status) {
@@ -293,11 +296,21 @@ static void row_store(const IrqSource *s, SourceTurn *turn, size_t row, Reason a
         }
 }
 
+/* An interrupt that our own asking does not explain. Differences of rows are modulo 2^32, as the kernel's are. */
+static bool took_interrupt(const IrqSource *s, uint32_t cpu, uint32_t asked) {
+        uint32_t all = s->sums[0][cpu] - s->previous[cpu], calls = s->sums[IRQ_ROW_CAL][cpu] - s->previous_cal[cpu];
+
+        return all != calls || calls > asked;
+}
+
 static void activity_note(IrqSource *s, SourceTurn *turn) {
         for (uint32_t i = 0; i < s->n_cpus; i++) {
+                CpuActivity *a = &turn->activity[i];
+
                 if (s->present[i] && s->previous_rows == s->rows)
-                        turn->activity[i].evidence |= ACTIVITY_IRQ_KNOWN | (s->sums[0][i] != s->previous[i] ? ACTIVITY_IRQ : 0);
+                        a->evidence |= ACTIVITY_IRQ_KNOWN | (took_interrupt(s, i, a->asked) ? ACTIVITY_IRQ : 0);
                 s->previous[i] = s->sums[0][i];
+                s->previous_cal[i] = s->sums[IRQ_ROW_CAL][i];
         }
 }
 

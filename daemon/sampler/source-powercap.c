@@ -199,6 +199,7 @@ static void account(PowercapSource *s, const PowercapZone *z, SourceTurn *turn) 
         if (z->control != ZONE_CONTROL_RAPL || package >= m->n_packages)
                 return;
         turn->n_remote_reads++;
+        turn->activity[m->packages[package].first_cpu].asking++;
         if (s->woken[package] || !turn->activity[m->packages[package].first_cpu].slept)
                 return;
         s->woken[package] = true;

@@ -38,6 +38,12 @@ typedef struct CpuActivity {
         uint8_t evidence; /* ACTIVITY_*, cleared at the turn's start, collected by passive sources */
         bool slept;    /* never left idle since the last tick: reading it remotely would wake it */
         uint32_t busy_permille; /* how much of the interval it was awake, as far as known */
+        /*
+         * Remote reads of it in the turn before, and in this one (sources that make them add). Each is at most one
+         * function-call interrupt and one idle exit of our own making: no evidence that it woke by itself, or a
+         * sleeper that was asked once would be asked for ever.
+         */
+        uint32_t asked, asking;
 } CpuActivity;
 
 /*

@@ -126,6 +126,17 @@ class Cost(unittest.TestCase):
         self.assertGreater(last.column("cpu_tsc")["9"].value, first.column("cpu_tsc")["9"].value)
         self.assertLessEqual(last.wakeups - first.wakeups, turns - 2)  # of package 1, one a turn
 
+    def test_lazy_is_not_kept_awake_by_its_own_reading(self):
+        """Each remote read of a sleeper is an interrupt and an idle exit; that must not count as its waking."""
+        turns = 6
+        asleep = set(range(2, 8)) | set(range(10, 16))  # CPUs 0 and 1 are where we run ourselves
+        r = sample(small("skx", "set c6=70", cores=4), turns=turns, interval_ms=300,
+                   before="set wake_on_read=1\nsleep cpus=2-7,10-15")
+        self.assertEqual(r.ledger.reads(0x3FD, asleep), 6)
+        self.assertEqual(r.ledger.reads(0xE7, asleep), 12)
+        self.assertEqual(r.ledger.reads(0x611, {4, 5, 6, 7, 12, 13, 14, 15}), turns + 1)
+        self.assertEqual(r.turns[-1].wakeups - r.turns[1].wakeups, turns - 2)
+
     def test_lazy_reads_who_woke(self):
         r = sample(small("skx", "set c6=70", cores=4), turns=8, interval_ms=300, before="sleep cpus=1-7,9-15",
                    during="wait 1\nwake cpus=10\nwait 0.4\nsleep cpus=10")

@@ -28,7 +28,7 @@ void source_fixture_stop(SourceFixture *f) {
 int source_fixture_turn(SourceFixture *f, uint8_t evidence) {
         memset(f->activity, 0, sizeof(f->activity));
         for (uint32_t i = 0; i < f->machine->n_cpus; i++)
-                f->activity[i].evidence = evidence;
+                f->activity[i] = (CpuActivity){ .evidence = evidence, .asked = f->asked };
         f->turn = (SourceTurn){ .machine = f->machine, .tick = f->tick, .activity = f->activity };
         return f->ops->read(f->source, &f->turn, &f->status);
 }

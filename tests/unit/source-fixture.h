@@ -14,6 +14,7 @@ typedef struct SourceFixture {
         SourceStatus status;
         Tick *tick;
         CpuActivity activity[64];
+        uint32_t asked; /* of every CPU, by us, in the turn before */
         SourceTurn turn;
 } SourceFixture;
 

@@ -129,6 +129,24 @@ static void test_counters_move_together(void **state) {
         assert_int_equal(f->activity[1].evidence, ACTIVITY_USAGE_KNOWN);
 }
 
+/* A sleeper that we woke with N reads left idle N times at most; its times are settled all the same. */
+static void test_our_own_asking_is_no_activity(void **state) {
+        SourceFixture *f = *state;
+
+        intel_machine(f);
+        fixture_idle(&f->fixture, 0, 2, 100, 5000000, 3, 0);
+        source_fixture_start(f, &source_ops_cpuidle);
+        assert_int_equal(source_fixture_turn(f, 0), 0);
+        f->asked = 4;
+        fixture_idle(&f->fixture, 0, 2, 104, 6000000, 3, 0);
+        assert_int_equal(source_fixture_turn(f, 0), 0);
+        assert_int_equal(f->activity[0].evidence, ACTIVITY_USAGE_KNOWN);
+        assert_int_equal(value(f, FIELD_IDLE_TIME, 2, 0), 6000000);
+        fixture_idle(&f->fixture, 0, 2, 109, 7000000, 3, 0);
+        assert_int_equal(source_fixture_turn(f, 0), 0);
+        assert_int_equal(f->activity[0].evidence, ACTIVITY_USAGE_KNOWN | ACTIVITY_USAGE);
+}
+
 /* time is read where usage moved, and only there: the kernel moves both at idle exit. */
 static void test_time_only_with_usage(void **state) {
         SourceFixture *f = *state;
@@ -286,6 +304,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_odd_trees, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_nothing_there, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_counters_move_together, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_our_own_asking_is_no_activity, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_time_only_with_usage, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_sleeper_keeps_its_clock, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_busy_is_not_asleep, setup, teardown),

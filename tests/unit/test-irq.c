@@ -125,6 +125,23 @@ static void test_activity(void **state) {
         assert_int_equal(f->activity[1].evidence, ACTIVITY_IRQ_KNOWN | ACTIVITY_IRQ);
 }
 
+static void test_our_own_asking_is_no_activity(void **state) {
+        SourceFixture *f = *state;
+
+        interrupts(f, "           CPU1       CPU8       \nLOC:          5          5   timer\nCAL:          1          2   calls\n");
+        source_fixture_start(f, &source_ops_irq);
+        assert_int_equal(source_fixture_turn(f, 0), 0);
+        interrupts(f, "           CPU1       CPU8       \nLOC:          5          6   timer\nCAL:          4          4   calls\n");
+        f->asked = 3;
+        assert_int_equal(source_fixture_turn(f, 0), 0);
+        assert_int_equal(f->activity[0].evidence, ACTIVITY_IRQ_KNOWN);
+        assert_int_equal(f->activity[1].evidence, ACTIVITY_IRQ_KNOWN | ACTIVITY_IRQ); /* a timer is not ours */
+        interrupts(f, "           CPU1       CPU8       \nLOC:          5          6   timer\nCAL:          7          8   calls\n");
+        assert_int_equal(source_fixture_turn(f, 0), 0);
+        assert_int_equal(f->activity[0].evidence, ACTIVITY_IRQ_KNOWN);
+        assert_int_equal(f->activity[1].evidence, ACTIVITY_IRQ_KNOWN | ACTIVITY_IRQ); /* one call more than ours */
+}
+
 static void test_cpu_leaves_the_header(void **state) {
         SourceFixture *f = *state;
 
@@ -202,6 +219,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_one_cpu, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_rows_come_and_go, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_activity, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_our_own_asking_is_no_activity, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_cpu_leaves_the_header, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_large_table, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_damaged_text, setup, teardown),
