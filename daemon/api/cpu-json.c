@@ -91,7 +91,8 @@ static void write_bugs(JsonWriter *j, const char *bugs) {
         jw_end_array(j);
 }
 
-static void write_cpu(JsonWriter *j, const CpuIdent *c, uint32_t count, const char *bugs) {
+/* tsc_hz: known from elsewhere, or 0: what the leaves say. */
+static void write_cpu(JsonWriter *j, const CpuIdent *c, uint32_t count, uint64_t tsc_hz, const char *bugs) {
         jw_begin_object(j);
         jw_key_string(j, "vendor", c->vendor);
         jw_key_u64(j, "family", c->family);
@@ -114,7 +115,7 @@ static void write_cpu(JsonWriter *j, const CpuIdent *c, uint32_t count, const ch
         jw_key_bool(j, "pkg_dts", c->has_pkg_dts);
         jw_key_bool(j, "arat", c->has_arat);
         jw_key_bool(j, "invariant_tsc", c->invariant_tsc);
-        key_u64_or_null(j, "tsc_hz", cpuid_tsc_hz(c));
+        key_u64_or_null(j, "tsc_hz", tsc_hz ? tsc_hz : cpuid_tsc_hz(c));
         key_u64_or_null(j, "crystal_hz", c->crystal_hz);
         key_u64_or_null(j, "base_mhz", c->base_mhz);
         key_u64_or_null(j, "max_mhz", c->max_mhz);
@@ -302,7 +303,7 @@ int cpu_json_write(JsonWriter *j, const Machine *m) {
         jw_key(j, "cpus");
         jw_begin_array(j);
         for (uint32_t i = 0; i < m->n_idents; i++)
-                write_cpu(j, &m->idents[i], ident_count(m, i), errata_bugs(m));
+                write_cpu(j, &m->idents[i], ident_count(m, i), m->tsc_hz, errata_bugs(m));
         jw_end_array(j);
         key_text_or_null(j, "host", m->host);
         key_text_or_null(j, "kernel", m->kernel);
@@ -330,7 +331,7 @@ int cpu_json_write_dump(JsonWriter *j, const CpuidDumpGroup *groups, size_t n) {
         jw_key(j, "cpus");
         jw_begin_array(j);
         for (size_t i = 0; i < n; i++)
-                write_cpu(j, &groups[i].ident, groups[i].ident.n_cpus,
+                write_cpu(j, &groups[i].ident, groups[i].ident.n_cpus, 0,
                         groups[i].has_bugs ? groups[i].bugs : NULL);
         jw_end_array(j);
         jw_end_object(j);

@@ -27,8 +27,18 @@ def skip(reason):
     sys.exit(77)
 
 
+def namespace(cpuinfo=None):
+    """Words before a command that give it a mount namespace: no CPUID device, and /proc/cpuinfo is that file."""
+    script = "! [ -d /dev/cpu ] || mount -t tmpfs none /dev/cpu || exit; "
+    if cpuinfo:
+        script += f'mount --bind "{cpuinfo}" /proc/cpuinfo || exit; '
+    return ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", script + 'exec "$@"', "sh"]
+
+
 def cstatectl(cpu, *arguments, wrapper=()):
     """Runs cstatectl on that CPU; its stdout."""
+    if not wrapper and os.access("/dev/cpu/0/cpuid", os.R_OK):
+        wrapper = namespace()  # the device would show the real CPU
     done = subprocess.run([*wrapper, QEMU, "-cpu", cpu, CSTATECTL, "--local", "cpu", *arguments],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, text=True)
     if done.returncode != 0:
@@ -111,18 +121,10 @@ class Bugs(unittest.TestCase):
         self.assertEqual(self.status("bugs\t\t: monitor\n", goldmont, "monitor"), "mitigated")
 
 
-def namespace(cpuinfo):
-    """A private mount namespace where /proc/cpuinfo is that file."""
-    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
-    return [*unshare, "sh", "-c", f'mount --bind "{cpuinfo}" /proc/cpuinfo && exec "$@"', "sh"]
-
-
 def main():
     if not QEMU:
         skip("qemu-x86_64 is not installed (package qemu-user)")
-    if os.access("/dev/cpu/0/cpuid", os.R_OK):
-        skip("/dev/cpu/0/cpuid can be read here and shows the real CPU")
-    if SUITE == "bugs":
+    if SUITE == "bugs" or os.access("/dev/cpu/0/cpuid", os.R_OK):
         probe = subprocess.run([*namespace("/dev/null"), "true"], stderr=subprocess.PIPE, text=True)
         if probe.returncode != 0:
             skip(f"no private mount namespace: {probe.stderr.strip()}")
