@@ -17,23 +17,23 @@ int db_errno(int code) {
         static const struct {
                 int code, error;
         } table[] = {
-                { SQLITE_OK, 0 },
-                { SQLITE_ROW, 0 },
-                { SQLITE_DONE, 0 },
-                { SQLITE_NOMEM, -ENOMEM },
-                { SQLITE_FULL, -ENOSPC },
-                { SQLITE_IOERR, -EIO },
-                { SQLITE_READONLY, -EROFS },
-                { SQLITE_CORRUPT, -EUCLEAN },
-                { SQLITE_NOTADB, -EMEDIUMTYPE },
-                { SQLITE_BUSY, -EBUSY },
-                { SQLITE_LOCKED, -EBUSY },
-                { SQLITE_INTERRUPT, -ETIME },
-                { SQLITE_PERM, -EACCES },
-                { SQLITE_AUTH, -EACCES },
-                { SQLITE_CANTOPEN, -ENOENT },
-                { SQLITE_TOOBIG, -EFBIG },
-                { SQLITE_CONSTRAINT, -EEXIST },
+                {SQLITE_OK, 0},
+                {SQLITE_ROW, 0},
+                {SQLITE_DONE, 0},
+                {SQLITE_NOMEM, -ENOMEM},
+                {SQLITE_FULL, -ENOSPC},
+                {SQLITE_IOERR, -EIO},
+                {SQLITE_READONLY, -EROFS},
+                {SQLITE_CORRUPT, -EUCLEAN},
+                {SQLITE_NOTADB, -EMEDIUMTYPE},
+                {SQLITE_BUSY, -EBUSY},
+                {SQLITE_LOCKED, -EBUSY},
+                {SQLITE_INTERRUPT, -ETIME},
+                {SQLITE_PERM, -EACCES},
+                {SQLITE_AUTH, -EACCES},
+                {SQLITE_CANTOPEN, -ENOENT},
+                {SQLITE_TOOBIG, -EFBIG},
+                {SQLITE_CONSTRAINT, -EEXIST},
         };
 
         if (code == SQLITE_IOERR_NOMEM)
@@ -127,6 +127,21 @@ sqlite3 *db_close(sqlite3 *db) {
 
 int db_exec(sqlite3 *db, const char *sql) {
         return db_errno(sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
+
+int db_execf(sqlite3 *db, const char *format, ...) {
+        va_list ap;
+        char *sql;
+        int r;
+
+        va_start(ap, format);
+        sql = sqlite3_vmprintf(format, ap);
+        va_end(ap);
+        if (!sql)
+                return -ENOMEM;
+        r = db_exec(db, sql);
+        sqlite3_free(sql);
+        return r;
 }
 
 int db_query_i64(sqlite3 *db, const char *sql, int64_t *ret) {

@@ -25,6 +25,8 @@ int db_open(const char *path, DbOpen how, sqlite3 **ret);
 /* NULL ok; returns NULL. */
 sqlite3 *db_close(sqlite3 *db);
 int db_exec(sqlite3 *db, const char *sql);
+/* A formatted statement; names in it are our own. */
+int db_execf(sqlite3 *db, const char *format, ...) _printf_(2, 3);
 /* The integer a one-value query gives; -ENODATA without a row. */
 int db_query_i64(sqlite3 *db, const char *sql, int64_t *ret);
 

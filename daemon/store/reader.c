@@ -14,20 +14,33 @@
 
 #include "store/reader.h"
 #include "store/schema.h"
+#include "store/writer.h"
 
 static const DbStatement reader_statements[READ_N] = {
-        [READ_TOPO] = { "topo", "SELECT id, json FROM topo WHERE id = ?"},
-        [READ_TOPO_NEWEST] = { "topo newest", "SELECT id, json FROM topo ORDER BY id DESC LIMIT 1"},
-        [READ_TICK_FIRST] = { "tick first", "SELECT min(seq), max(seq) FROM tick WHERE t1 > ? AND t1 <= ?"},
-        [READ_TICK_NEXT] = { "tick next",
-                "SELECT seq, t0, t1, dt, topo, epoch, b FROM tick WHERE seq >= ? AND seq <= ? ORDER BY seq"},
-        [READ_LABELS] = { "labels", "SELECT name, t0, t1, meta FROM label ORDER BY t0 DESC, id DESC"},
-        [READ_LABELS_NAMED] = { "labels named",
+        [READ_TOPO] = {"topo", "SELECT id, json FROM topo WHERE id = ?"},
+        [READ_TOPO_NEWEST] = {"topo newest", "SELECT id, json FROM topo ORDER BY id DESC LIMIT 1"},
+        [READ_CHUNK_RANGE] = {"chunk range", "SELECT min(seq), max(seq) FROM chunk WHERE t0 >= ?1 - "
+                                             "600000000 AND t0 <= ?2 AND t1 > ?1 AND seq >= ?3"},
+        [READ_CHUNK_NEXT] = {"chunk next",
+                "SELECT seq, n, topo, epoch, b FROM chunk WHERE seq >= ? AND seq <= ? AND t1 > ? AND t0 <= ?"
+                " ORDER BY seq LIMIT 1"},
+        [READ_RUN_1M] = {"run 1m", "SELECT id / 8192, topo, epoch, dt FROM sys_1m WHERE id >= ? * 8192 AND "
+                                   "id < ? * 8192 ORDER BY id LIMIT ?"},
+        [READ_RUN_1H] = {"run 1h", "SELECT id / 8192, topo, epoch, dt FROM sys_1h WHERE id >= ? * 8192 AND "
+                                   "id < ? * 8192 ORDER BY id LIMIT ?"},
+        [READ_LABELS] = {"labels", "SELECT name, t0, t1, meta FROM label ORDER BY t0 DESC, id DESC"},
+        [READ_LABELS_NAMED] = {"labels named",
                 "SELECT name, t0, t1, meta FROM label WHERE name = ? ORDER BY t0 DESC, id DESC"},
-        [READ_EVENTS] = { "events", "SELECT id, t, kind, cpu, text FROM event WHERE t >= ?1 AND t < ?2 AND "
+        [READ_EVENTS] = {"events", "SELECT id, t, kind, cpu, text FROM event WHERE t >= ?1 AND t < ?2 AND "
                                    "(?3 IS NULL OR kind = ?3)"
                                    " ORDER BY t DESC, id DESC LIMIT ?4"},
-        [READ_BOUNDS_RAW] = { "bounds raw", "SELECT min(t1), max(t1) FROM tick"},
+        [READ_BOUNDS_RAW] = {"bounds raw",
+                "SELECT (SELECT t0 FROM chunk ORDER BY t0 LIMIT 1), (SELECT max(t1) FROM chunk WHERE t0 >="
+                " (SELECT max(t0) FROM chunk) - 600000000)"},
+        [READ_BOUNDS_1M] = {"bounds 1m",
+                "SELECT (min(id) / 8192 + 1) * 60000000, (max(id) / 8192 + 1) * 60000000 FROM sys_1m"},
+        [READ_BOUNDS_1H] = {"bounds 1h",
+                "SELECT (min(id) / 8192 + 1) * 3600000000, (max(id) / 8192 + 1) * 3600000000 FROM sys_1h"},
 };
 
 static uint64_t now_ns(void) {
@@ -45,34 +58,6 @@ static int reader_progress(void *userdata) {
         return reader_past_deadline(userdata);
 }
 
-int store_reader_open(const char *path, Store *live, StoreReader **ret) {
-        _cleanup_(store_reader_closep) StoreReader *reader = NULL;
-        int64_t version;
-        int r;
-
-        reader = calloc(1, sizeof(*reader));
-        if (!reader)
-                return -ENOMEM;
-        r = db_open(path, live ? DB_OPEN_SHARED : DB_OPEN_READ, &reader->db);
-        if (r < 0)
-                return r;
-        r = schema_probe(reader->db, &version);
-        if (r < 0)
-                return r;
-        if (r == SCHEMA_EMPTY)
-                return -ENOENT;
-        if (r != SCHEMA_OURS)
-                return r == SCHEMA_NEWER ? STORE_E_NEWER : STORE_E_FOREIGN;
-        r = db_exec(reader->db, "PRAGMA mmap_size=268435456");
-        if (r == 0)
-                r = db_prepare_all(reader->db, reader_statements, READ_N, reader->stmts);
-        if (r < 0)
-                return r;
-        sqlite3_progress_handler(reader->db, 1000, reader_progress, reader);
-        *ret = TAKE_PTR(reader);
-        return 0;
-}
-
 static ReaderMachine *reader_machine_free(ReaderMachine *m) {
         if (m)
                 (void) machine_free(m->machine);
@@ -81,14 +66,82 @@ static ReaderMachine *reader_machine_free(ReaderMachine *m) {
 }
 DEFINE_CLEANUP(ReaderMachine *, reader_machine_free);
 
+static int reader_connect(StoreReader *r) {
+        int64_t version;
+        int code;
+
+        code = db_open(r->path, r->live ? DB_OPEN_SHARED : DB_OPEN_READ, &r->db);
+        if (code < 0)
+                return code;
+        code = schema_probe(r->db, &version);
+        if (code == SCHEMA_EMPTY)
+                return -ENOENT;
+        if (code > 0)
+                return code == SCHEMA_NEWER ? STORE_E_NEWER : STORE_E_FOREIGN;
+        if (code == 0 && version < SCHEMA_VERSION)
+                return STORE_E_OLDER;
+        if (code == 0)
+                code = db_prepare_all(r->db, reader_statements, READ_N, r->stmts);
+        if (code == 0)
+                sqlite3_progress_handler(r->db, 1000, reader_progress, r);
+        return code;
+}
+
+static void reader_disconnect(StoreReader *r) {
+        db_finalize_all(r->stmts, READ_N);
+        r->db = db_close(r->db);
+        for (size_t i = 0; i < READER_MACHINES_MAX; i++)
+                r->machines[i] = reader_machine_free(r->machines[i]);
+        r->newest = reader_machine_free(r->newest);
+}
+
+int reader_follow(StoreReader *r) {
+        int code;
+
+        if (!r->live || (r->generation == store_generation(r->live) && r->db))
+                return 0;
+        reader_disconnect(r);
+        r->generation = store_generation(r->live);
+        code = reader_connect(r);
+        if (code != 0)
+                reader_disconnect(r);
+        if (code == -EUCLEAN || code == -EMEDIUMTYPE)
+                store_suspect(r->live);
+        return code == -ENOMEM ? code : 0;
+}
+
+int reader_error(StoreReader *r, int code) {
+        if (r->live && (code == -EUCLEAN || code == -EMEDIUMTYPE))
+                store_suspect(r->live);
+        return code;
+}
+
+int store_reader_open(const char *path, Store *live, StoreReader **ret) {
+        _cleanup_(store_reader_closep) StoreReader *reader = NULL;
+        int r;
+
+        reader = calloc(1, sizeof(*reader));
+        if (!reader)
+                return -ENOMEM;
+        reader->live = live;
+        reader->path = strdup(path);
+        if (!reader->path)
+                return -ENOMEM;
+        if (live)
+                r = reader_follow(reader);
+        else
+                r = reader_connect(reader);
+        if (r != 0)
+                return r;
+        *ret = TAKE_PTR(reader);
+        return 0;
+}
+
 StoreReader *store_reader_close(StoreReader *r) {
         if (!r)
                 return NULL;
-        for (size_t i = 0; i < READER_MACHINES_MAX; i++)
-                (void) reader_machine_free(r->machines[i]);
-        (void) reader_machine_free(r->newest);
-        db_finalize_all(r->stmts, READ_N);
-        r->db = db_close(r->db);
+        reader_disconnect(r);
+        free(r->path);
         free(r);
         return NULL;
 }
@@ -147,18 +200,29 @@ int reader_machine(StoreReader *r, int64_t topo, const ReaderMachine **ret) {
 }
 
 int store_reader_machine(StoreReader *r, const Machine **ret) {
-        sqlite3_stmt *q = r->stmts[READ_TOPO_NEWEST];
+        const Machine *live = r->live ? store_live_machine(r->live) : NULL;
         ReaderMachine *m = NULL;
+        sqlite3_stmt *q;
         int code;
 
-        code = db_step(q);
-        if (code > 0 && r->newest && r->newest->topo == sqlite3_column_int64(q, 0))
-                code = 0;
-        else if (code > 0)
-                code = reader_machine_from_row(q, &m);
-        db_reset(q);
+        if (live) {
+                *ret = live;
+                return 0;
+        }
+        code = reader_follow(r);
         if (code < 0)
                 return code;
+        if (r->db) {
+                q = r->stmts[READ_TOPO_NEWEST];
+                code = db_step(q);
+                if (code > 0 && r->newest && r->newest->topo == sqlite3_column_int64(q, 0))
+                        code = 0;
+                else if (code > 0)
+                        code = reader_machine_from_row(q, &m);
+                db_reset(q);
+                if (code < 0)
+                        return reader_error(r, code);
+        }
         if (m) {
                 (void) reader_machine_free(r->newest);
                 r->newest = m;
@@ -168,19 +232,28 @@ int store_reader_machine(StoreReader *r, const Machine **ret) {
 }
 
 int store_reader_bounds(StoreReader *r, StoreTier tier, uint64_t *ret_oldest_us, uint64_t *ret_newest_us) {
-        sqlite3_stmt *q = r->stmts[READ_BOUNDS_RAW];
-        uint64_t oldest = 0, newest = 0;
-        int code = 0;
+        uint64_t oldest = 0, newest = 0, live_oldest, live_newest;
+        sqlite3_stmt *q;
+        int code;
 
-        if (tier == TIER_RAW)
-                code = db_step(q);
-        if (code > 0) {
-                oldest = (uint64_t) sqlite3_column_int64(q, 0);
-                newest = (uint64_t) sqlite3_column_int64(q, 1);
-        }
-        db_reset(q);
+        code = reader_follow(r);
         if (code < 0)
                 return code;
+        if (r->db) {
+                q = r->stmts[READ_BOUNDS_RAW + tier];
+                code = db_step(q);
+                if (code > 0) {
+                        oldest = (uint64_t) sqlite3_column_int64(q, 0);
+                        newest = (uint64_t) sqlite3_column_int64(q, 1);
+                }
+                db_reset(q);
+                if (code < 0)
+                        return reader_error(r, code);
+        }
+        if (tier == TIER_RAW && r->live && store_live_bounds(r->live, &live_oldest, &live_newest)) {
+                oldest = oldest > 0 ? MIN(oldest, live_oldest) : live_oldest;
+                newest = MAX(newest, live_newest);
+        }
         *ret_oldest_us = oldest;
         *ret_newest_us = newest;
         return 0;
@@ -188,9 +261,13 @@ int store_reader_bounds(StoreReader *r, StoreTier tier, uint64_t *ret_oldest_us,
 
 int store_reader_labels(
         StoreReader *r, const char *name, int (*fn)(void *userdata, const StoreLabel *l), void *userdata) {
-        _cleanup_reset_ sqlite3_stmt *q = r->stmts[name ? READ_LABELS_NAMED : READ_LABELS];
+        _cleanup_reset_ sqlite3_stmt *q = NULL;
         int code;
 
+        code = reader_follow(r);
+        if (code < 0 || !r->db)
+                return code;
+        q = r->stmts[name ? READ_LABELS_NAMED : READ_LABELS];
         code = name ? db_bind(q, "t", name) : 0;
         if (code < 0)
                 return code;
@@ -207,14 +284,18 @@ int store_reader_labels(
                 if (code < 0)
                         return code;
         }
-        return code;
+        return reader_error(r, code);
 }
 
 int store_reader_events(StoreReader *r, uint64_t start_us, uint64_t end_us, const char *kind, size_t max,
         int (*fn)(void *userdata, const StoreEvent *e), void *userdata) {
-        _cleanup_reset_ sqlite3_stmt *q = r->stmts[READ_EVENTS];
+        _cleanup_reset_ sqlite3_stmt *q = NULL;
         int code;
 
+        code = reader_follow(r);
+        if (code < 0 || !r->db)
+                return code;
+        q = r->stmts[READ_EVENTS];
         code = db_bind(q, "iiti", (int64_t) start_us, (int64_t) MIN(end_us, (uint64_t) INT64_MAX), kind,
                 (int64_t) MIN(max, (size_t) INT64_MAX));
         if (code < 0)
@@ -232,5 +313,5 @@ int store_reader_events(StoreReader *r, uint64_t start_us, uint64_t end_us, cons
                 if (code < 0)
                         return code;
         }
-        return code;
+        return reader_error(r, code);
 }

@@ -10,12 +10,16 @@
 enum {
         READ_TOPO,
         READ_TOPO_NEWEST,
-        READ_TICK_FIRST,
-        READ_TICK_NEXT,
+        READ_CHUNK_RANGE,
+        READ_CHUNK_NEXT,
+        READ_RUN_1M,
+        READ_RUN_1H,
         READ_LABELS,
         READ_LABELS_NAMED,
         READ_EVENTS,
         READ_BOUNDS_RAW,
+        READ_BOUNDS_1M,
+        READ_BOUNDS_1H,
         READ_N,
 };
 
@@ -28,14 +32,22 @@ typedef struct ReaderMachine {
 } ReaderMachine;
 
 struct StoreReader {
-        sqlite3 *db;
+        char *path;
+        Store *live;
+        unsigned generation; /* of the file, as the writer counts */
+        sqlite3 *db;         /* NULL: live, and there is no file to be read */
         sqlite3_stmt *stmts[READ_N];
         uint64_t deadline_ns;                         /* CLOCK_MONOTONIC, 0: none */
+        uint64_t n_damaged;                           /* chunks passed over */
         ReaderMachine *machines[READER_MACHINES_MAX]; /* most recently used first; blocks borrow from them */
         ReaderMachine *newest;
 };
 
 bool reader_past_deadline(const StoreReader *r);
-/* The machine of a topo row, cached; borrowed until READER_MACHINES_MAX others were asked for. -EBADMSG: no
- * such row or damaged. */
+/* The file the writer has now. 0; -errno, r->db NULL. 0 with r->db NULL where only memory can be read. */
+int reader_follow(StoreReader *r);
+/* Passes an error on, and tells the writer of damage. */
+int reader_error(StoreReader *r, int code);
+/* The machine of a topo row, cached; borrowed until READER_MACHINES_MAX others were asked for. -EBADMSG:
+ * none, or damaged. */
 int reader_machine(StoreReader *r, int64_t topo, const ReaderMachine **ret);

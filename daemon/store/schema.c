@@ -5,25 +5,44 @@
  * that a file is either empty or whole. WAL comes last and only for files that are ours: a foreign database
  * is never touched.
  *
- * Times are integer microseconds UTC. Nothing is unique on wall time, since a clock can be set back.
+ * Times are integer microseconds UTC. Nothing is unique on wall time, since a clock can be set back. Rowid
+ * tables only, with keys that grow in time order.
  */
 
 #include <errno.h>
 
 #include "cstated/macro.h"
 
+#include "store/migrate.h"
 #include "store/schema.h"
 
-static void sqlite3_freep(char **p) {
-        sqlite3_free(*p);
-}
+/* The columns every rollup table begins with; metrics are added as they come (rollup-write.c). */
+#define ROLLUP_TABLE(name, unit, keys)                                                                      \
+        "CREATE TABLE " name " (id INTEGER PRIMARY KEY, t INTEGER AS (id / 8192 * " unit ") VIRTUAL, " keys \
+        " topo INTEGER NOT NULL, epoch INTEGER NOT NULL, n INTEGER NOT NULL, dt INTEGER NOT NULL) STRICT;"
+#define CPU_KEYS "cpu INTEGER AS (id % 8192) VIRTUAL,"
+#define PKG_KEYS "package INTEGER AS (id % 8192 / 32) VIRTUAL, die INTEGER AS (id % 32 - 1) VIRTUAL,"
+
+const char schema_packed_tables[] =
+        "CREATE TABLE metric (id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, name TEXT NOT NULL,"
+        " state TEXT NOT NULL, unit TEXT NOT NULL, scale REAL NOT NULL, kind TEXT NOT NULL, \"column\" "
+        "TEXT) STRICT;"
+        "CREATE TABLE chunk (seq INTEGER PRIMARY KEY, t0 INTEGER NOT NULL, t1 INTEGER NOT NULL, n INTEGER "
+        "NOT NULL,"
+        " topo INTEGER NOT NULL, epoch INTEGER NOT NULL, b BLOB NOT NULL) STRICT;"
+        "CREATE INDEX chunk_t0 ON chunk (t0);"
+        "CREATE TABLE head (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, topo INTEGER NOT "
+        "NULL,"
+        " epoch INTEGER NOT NULL, b BLOB NOT NULL) STRICT;" ROLLUP_TABLE("cpu_1m", "60000000", CPU_KEYS)
+                ROLLUP_TABLE("pkg_1m", "60000000", PKG_KEYS) ROLLUP_TABLE("sys_1m", "60000000", "")
+                        ROLLUP_TABLE("cpu_1h", "3600000000", CPU_KEYS)
+                                ROLLUP_TABLE("pkg_1h", "3600000000", PKG_KEYS)
+                                        ROLLUP_TABLE("sys_1h", "3600000000", "");
 
 static const char schema_tables[] =
         "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT;"
-        "CREATE TABLE metric (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, name TEXT NOT NULL, unit TEXT "
-        "NOT NULL,"
-        " scale REAL NOT NULL, kind TEXT NOT NULL) STRICT;"
-        "CREATE TABLE topo (id INTEGER PRIMARY KEY, t INTEGER NOT NULL, json TEXT NOT NULL) STRICT;"
+        "CREATE TABLE topo (id INTEGER PRIMARY KEY AUTOINCREMENT, t INTEGER NOT NULL, json TEXT NOT NULL) "
+        "STRICT;"
         "CREATE TABLE epoch (id INTEGER PRIMARY KEY, t INTEGER NOT NULL, boot_id TEXT NOT NULL) STRICT;"
         "CREATE TABLE event (id INTEGER PRIMARY KEY, t INTEGER NOT NULL, kind TEXT NOT NULL, cpu INTEGER,"
         " text TEXT NOT NULL) STRICT;"
@@ -31,10 +50,7 @@ static const char schema_tables[] =
         "CREATE TABLE label (id INTEGER PRIMARY KEY, name TEXT NOT NULL, t0 INTEGER NOT NULL, t1 INTEGER,"
         " meta TEXT) STRICT;"
         "CREATE INDEX label_name ON label (name);"
-        "CREATE TABLE tick (seq INTEGER PRIMARY KEY, t0 INTEGER NOT NULL, t1 INTEGER NOT NULL, dt INTEGER "
-        "NOT NULL,"
-        " topo INTEGER NOT NULL, epoch INTEGER NOT NULL, b BLOB NOT NULL) STRICT;"
-        "CREATE INDEX tick_t1 ON tick (t1);";
+        "INSERT INTO meta (key, value) VALUES ('created_by', 'cstated " CSTATED_VERSION "');";
 
 int schema_probe(sqlite3 *db, int64_t *ret_version) {
         int64_t id, version, tables;
@@ -56,19 +72,17 @@ int schema_probe(sqlite3 *db, int64_t *ret_version) {
 }
 
 static int schema_make(sqlite3 *db) {
-        _cleanup_(sqlite3_freep) char *ids = NULL;
         int r;
 
-        ids = sqlite3_mprintf(
-                "PRAGMA application_id=%d; PRAGMA user_version=%d;", SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
-        if (!ids)
-                return -ENOMEM;
         r = db_begin(db);
         if (r < 0)
                 return r;
-        r = db_exec(db, ids);
+        r = db_execf(db, "PRAGMA application_id=%d; PRAGMA user_version=%d", SCHEMA_APPLICATION_ID,
+                SCHEMA_VERSION);
         if (r == 0)
                 r = db_exec(db, schema_tables);
+        if (r == 0)
+                r = db_exec(db, schema_packed_tables);
         if (r < 0) {
                 db_rollback(db);
                 return r;
@@ -94,7 +108,7 @@ static int schema_pragmas(sqlite3 *db) {
         return 0;
 }
 
-int schema_open(sqlite3 *db) {
+int schema_open(sqlite3 *db, void (*progress)(void *userdata), void *userdata) {
         int64_t version;
         int r;
 
@@ -108,7 +122,10 @@ int schema_open(sqlite3 *db) {
                 r = schema_make(db);
                 if (r < 0)
                         return r;
+                version = SCHEMA_VERSION;
         }
         r = schema_pragmas(db);
+        if (r == 0)
+                r = migrate(db, version, progress, userdata);
         return r < 0 ? r : SCHEMA_OURS;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* The schema: making it, knowing ours from foreign and newer files, stepping older ones up. Private to
- * daemon/store. */
+/* The schema: making it, knowing ours from foreign and newer files. Private to daemon/store. */
 
 #include "store/db.h"
 
 #define SCHEMA_APPLICATION_ID 0x43535444 /* "CSTD" */
-#define SCHEMA_VERSION        1
+#define SCHEMA_VERSION        2
 
 enum {
         SCHEMA_OURS,  /* of this version or older */
@@ -15,10 +14,15 @@ enum {
         SCHEMA_NEWER,
         SCHEMA_FOREIGN,
 };
+
+/* Tables of version 2: chunks and rollups. */
+extern const char schema_packed_tables[];
+
 /* Whose file is this? Reads only. SCHEMA_* and *ret_version (its user_version), or -errno. */
 int schema_probe(sqlite3 *db, int64_t *ret_version);
 /*
- * On a writer's connection just opened: makes the tables or migrates them, then journal mode and the rest.
- * SCHEMA_OURS when done; SCHEMA_NEWER, SCHEMA_FOREIGN: untouched.
+ * On a writer's connection just opened: makes the tables or migrates them (progress is called now and then
+ * meanwhile, NULL ok), then journal mode and the rest. SCHEMA_OURS when done; SCHEMA_NEWER, SCHEMA_FOREIGN:
+ * untouched.
  */
-int schema_open(sqlite3 *db);
+int schema_open(sqlite3 *db, void (*progress)(void *userdata), void *userdata);

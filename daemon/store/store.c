@@ -1,69 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The writer. It alone changes the file: machines (topo), epochs, events, labels and ticks. Trouble with the
- * disk is a state of the store (degraded), never an error of the caller: sampling goes on.
+ * The writer's outside. Ticks go into the open minute (head.c) and from there, packed, into the file
+ * (commit.c). Trouble with the disk is a state of the store (degraded), never an error of the caller:
+ * sampling goes on.
  *
- * A tick's sequence number is the store's own and only ever grows; wall time orders nothing.
+ * A tick's sequence number is the store's own and only ever grows; wall time orders nothing. A minute is the
+ * wall minute that a tick's end lies in (an end at the full minute belongs to the minute that it ends).
  */
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store/schema.h"
-#include "store/store.h"
+#include "cstated/timespan.h"
 
-enum {
-        STMT_TOPO_INSERT,
-        STMT_TOPO_NEWEST,
-        STMT_EPOCH_INSERT,
-        STMT_EVENT_INSERT,
-        STMT_LABEL_CLOSE,
-        STMT_LABEL_INSERT,
-        STMT_LABEL_DELETE,
-        STMT_TICK_INSERT,
-        STMT_TICK_EXPIRE,
-        STMT_METRIC_INSERT,
-        STMT_N,
-};
+#include "store/writer.h"
 
-static const DbStatement store_statements[STMT_N] = {
-        [STMT_TOPO_INSERT] = { "topo insert", "INSERT INTO topo (t, json) VALUES (?, ?)"},
-        [STMT_TOPO_NEWEST] = { "topo newest", "SELECT id, json FROM topo ORDER BY id DESC LIMIT 1"},
-        [STMT_EPOCH_INSERT] = { "epoch insert", "INSERT INTO epoch (t, boot_id) VALUES (?, ?)"},
-        [STMT_EVENT_INSERT] = { "event insert",
-                "INSERT INTO event (t, kind, cpu, text) VALUES (?, ?, nullif(?, -1), ?)"},
-        [STMT_LABEL_CLOSE] = { "label close", "UPDATE label SET t1 = ?3, meta = coalesce(?4, meta) WHERE "
-                                             "name = ?1 AND t0 = ?2 AND t1 IS NULL"},
-        [STMT_LABEL_INSERT] = { "label insert",
-                "INSERT INTO label (name, t0, t1, meta) VALUES (?, ?, nullif(?, 0), ?)"},
-        [STMT_LABEL_DELETE] = { "label delete", "DELETE FROM label WHERE name = ?"},
-        [STMT_TICK_INSERT] = { "tick insert",
-                "INSERT INTO tick (seq, t0, t1, dt, topo, epoch, b) VALUES (?, ?, ?, ?, ?, ?, ?)"},
-        [STMT_TICK_EXPIRE] = { "tick expire",
-                "DELETE FROM tick WHERE seq IN (SELECT seq FROM tick ORDER BY seq LIMIT 600) AND t1 < ?"},
-        [STMT_METRIC_INSERT] = { "metric insert", "INSERT OR IGNORE INTO metric (id, scope, name, unit, "
-                                                 "scale, kind) VALUES (?, ?, ?, ?, 1, ?)"},
-};
-
-struct Store {
-        StoreConfig config;
-        char *path;
-        sqlite3 *db; /* NULL while the file cannot be opened */
-        sqlite3_stmt *stmts[STMT_N];
-
-        char *machine_json; /* of the current machine, for a reopened file */
-        char boot_id[40];
-        int64_t topo; /* 0: the machine has no row yet */
-        int64_t epoch;
-        uint32_t sample_epoch;
-        bool has_epoch;
-        uint64_t next_seq;
-        uint8_t *buffer; /* one tick's blob */
-        size_t buffer_size;
-        StoreFigures figures;
-};
+#define CLOCK_STEP_US USEC_PER_SEC
 
 const char *store_tier_name(StoreTier t) {
         static const char *const names[] = {"raw", "1m", "1h"};
@@ -71,98 +24,30 @@ const char *store_tier_name(StoreTier t) {
         return names[t];
 }
 
-static void store_trouble(Store *s, const char *doing, int error) {
-        s->figures.degraded = true;
-        (void) snprintf(s->figures.problem, sizeof(s->figures.problem), "%s: %s%s%s", doing,
-                strerror(-error), s->db ? ": " : "", s->db ? sqlite3_errmsg(s->db) : "");
-}
+/* <runtime_dir>/<name>.head, or beside the database, so that two instances never share it. */
+static int store_name_head(Store *s) {
+        const char *name = strrchr(s->path, '/');
+        int n;
 
-static void store_well(Store *s, uint64_t now_us) {
-        s->figures.degraded = false;
-        s->figures.problem[0] = '\0';
-        s->figures.last_commit_us = now_us;
-        s->figures.commits++;
-}
-
-static void store_detach(Store *s) {
-        db_finalize_all(s->stmts, STMT_N);
-        s->db = db_close(s->db);
-}
-
-static const char *field_kind_text(FieldKind k) {
-        static const char *const names[] = {
-                [FIELD_COUNTER] = "counter",
-                [FIELD_GAUGE] = "gauge",
-                [FIELD_SPAN] = "span",
-                [FIELD_DERIVED] = "derived",
-        };
-
-        return names[k];
-}
-
-static const char *field_unit_text(FieldUnit u) {
-        static const char *const names[] = {
-                [FIELD_UNIT_COUNT] = "1",
-                [FIELD_UNIT_TICK] = "1024 ticks",
-                [FIELD_UNIT_NS] = "ns",
-                [FIELD_UNIT_USEC] = "us",
-                [FIELD_UNIT_ENERGY] = "energy unit",
-                [FIELD_UNIT_CELSIUS] = "C",
-                [FIELD_UNIT_JIFFY] = "jiffy",
-                [FIELD_UNIT_TIME] = "time unit",
-                [FIELD_UNIT_BYTE] = "B",
-        };
-
-        return names[u];
-}
-
-/* What the columns mean, for a person who opens the file. */
-static int store_write_metrics(Store *s) {
-        sqlite3_stmt *q = s->stmts[STMT_METRIC_INSERT];
-        int r = db_begin(s->db);
-
-        for (unsigned i = 1; r == 0 && i < FIELD_N; i++) {
-                const FieldSpec *f = field_spec((FieldId) i);
-
-                r = db_bind(q, "itttt", (int64_t) i, scope_name(f->scope), f->name, field_unit_text(f->unit),
-                        field_kind_text(f->kind));
-                if (r == 0)
-                        r = db_run(q);
+        if (s->config.runtime_dir)
+                n = asprintf(&s->head_path, "%s/%s.head", s->config.runtime_dir, name ? name + 1 : s->path);
+        else
+                n = asprintf(&s->head_path, "%s.head", s->path);
+        if (n < 0) {
+                s->head_path = NULL;
+                return -ENOMEM;
         }
-        if (r < 0) {
-                db_rollback(s->db);
+        return 0;
+}
+
+static int store_open_head(Store *s) {
+        int r = head_new(s->head_path, &s->head);
+
+        if (r == -EBUSY || r == -ENOMEM)
                 return r;
-        }
-        return db_commit(s->db);
-}
-
-/* 0, STORE_E_*, or -errno with the store left without a file. */
-static int store_attach(Store *s) {
-        int64_t newest;
-        int r;
-
-        r = db_open(s->path, DB_OPEN_WRITE, &s->db);
         if (r < 0)
-                return r;
-        r = schema_open(s->db);
-        if (r == SCHEMA_OURS)
-                r = db_prepare_all(s->db, store_statements, STMT_N, s->stmts);
-        else if (r > 0) {
-                store_detach(s);
-                return r == SCHEMA_NEWER ? STORE_E_NEWER : STORE_E_FOREIGN;
-        }
-        if (r == 0)
-                r = store_write_metrics(s);
-        if (r == 0)
-                r = db_query_i64(s->db, "SELECT coalesce(max(seq), 0) FROM tick", &newest);
-        if (r < 0) {
-                store_trouble(s, "opening", r);
-                store_detach(s);
-                return r;
-        }
-        s->next_seq = MAX(s->next_seq, (uint64_t) newest + 1);
-        s->topo = 0;
-        s->has_epoch = false;
+                (void) snprintf(s->figures.head_problem, sizeof(s->figures.head_problem), "%s: %s",
+                        s->head_path, strerror(-r));
         return 0;
 }
 
@@ -174,149 +59,250 @@ int store_open(const StoreConfig *c, uint64_t now_us, Store **ret) {
         if (!s)
                 return -ENOMEM;
         s->config = *c;
+        s->config.path = s->config.runtime_dir = NULL;
+        s->last = &s->first;
+        s->last_event = &s->first_event;
         s->next_seq = 1;
         s->path = strdup(c->path);
         if (!s->path)
                 return -ENOMEM;
+        s->config.runtime_dir = c->runtime_dir;
+        r = store_name_head(s);
+        s->config.runtime_dir = NULL;
+        if (r < 0)
+                return r;
         (void) snprintf(s->figures.path, sizeof(s->figures.path), "%s", c->path);
-        r = store_attach(s);
+        r = store_open_head(s);
+        if (r < 0)
+                return r;
+        r = store_attach(s, now_us);
         if (r > 0 || r == -ENOMEM)
                 return r;
-        if (r < 0 && !s->figures.degraded)
-                store_trouble(s, "opening", r);
         *ret = TAKE_PTR(s);
         return r;
+}
+
+static void store_free_pending(Store *s) {
+        while (s->first) {
+                Pending *p = s->first;
+
+                s->first = p->next;
+                (void) store_machine_unref(p->machine);
+                free(p->bytes);
+                free(p);
+        }
+        while (s->first_event) {
+                PendingEvent *e = s->first_event;
+
+                s->first_event = e->next;
+                free(e);
+        }
 }
 
 Store *store_close(Store *s) {
         if (!s)
                 return NULL;
+        (void) store_flush(s);
         store_detach(s);
+        store_free_pending(s);
+        (void) store_machine_unref(s->machine);
+        (void) head_free(s->head);
+        rollup_tables_deinit(&s->rollups);
         free(s->path);
-        free(s->machine_json);
-        free(s->buffer);
+        free(s->head_path);
         free(s);
         return NULL;
 }
 
-/* The current machine's topo row; the newest one serves where it says the same. */
-static int store_ensure_topo(Store *s, uint64_t now_us) {
-        sqlite3_stmt *q = s->stmts[STMT_TOPO_NEWEST];
-        int r;
+/* ---- machines ---- */
 
-        if (s->topo > 0)
-                return 0;
-        r = db_step(q);
-        if (r < 0)
-                return r;
-        if (r > 0 && strcmp((const char *) sqlite3_column_text(q, 1) ?: "", s->machine_json) == 0) {
-                s->topo = sqlite3_column_int64(q, 0);
-                db_reset(q);
-                return 0;
-        }
-        db_reset(q);
-        q = s->stmts[STMT_TOPO_INSERT];
-        r = db_bind(q, "it", (int64_t) now_us, s->machine_json);
-        if (r == 0)
-                r = db_run(q);
-        if (r == 0)
-                s->topo = sqlite3_last_insert_rowid(s->db);
-        return r;
+StoreMachine *store_machine_ref(StoreMachine *m) {
+        m->refs++;
+        return m;
 }
 
-static int store_ensure_epoch(Store *s, const SampleHeader *h) {
-        sqlite3_stmt *q = s->stmts[STMT_EPOCH_INSERT];
+StoreMachine *store_machine_unref(StoreMachine *m) {
+        if (!m || --m->refs > 0)
+                return NULL;
+        free(m->json);
+        (void) machine_free(m->machine);
+        free(m);
+        return NULL;
+}
+
+int store_machine_new(char *json, const Layout *layout, uint64_t since_us, StoreMachine **ret) {
+        _cleanup_(store_machine_unrefp) StoreMachine *m = NULL;
         int r;
 
-        if (s->has_epoch && s->sample_epoch == h->epoch)
-                return 0;
-        r = db_bind(q, "it", (int64_t) h->end_us, s->boot_id);
-        if (r == 0)
-                r = db_run(q);
+        m = calloc(1, sizeof(*m));
+        if (!m)
+                return -ENOMEM;
+        m->refs = 1;
+        m->since_us = since_us;
+        r = machine_from_json(json, strlen(json), &m->machine);
         if (r < 0)
                 return r;
-        s->epoch = sqlite3_last_insert_rowid(s->db);
-        s->sample_epoch = h->epoch;
-        s->has_epoch = true;
+        if (layout)
+                m->layout = *layout;
+        else
+                sample_layout(m->machine, &m->layout);
+        if (memcmp(m->layout.n_entities, m->machine->layout.n_entities, sizeof(m->layout.n_entities)) != 0)
+                return -EBADMSG;
+        m->json = json;
+        *ret = TAKE_PTR(m);
         return 0;
+}
+
+static void store_fill_owner(const Store *s, HeadOwner *ret) {
+        *ret = (HeadOwner){.seq = s->next_seq, .epoch = s->epoch, .epoch_us = s->epoch_us};
+        (void) snprintf(ret->boot_id, sizeof(ret->boot_id), "%s", s->machine->machine->boot_id);
 }
 
 int store_set_machine(Store *s, const Machine *m, uint64_t now_us) {
-        char *json = machine_to_json(m);
+        _cleanup_(store_machine_unrefp) StoreMachine *fresh = NULL;
+        _cleanup_free_ char *json = machine_to_json(m);
+        HeadOwner owner;
+        int r;
 
         if (!json)
                 return -ENOMEM;
-        free(s->machine_json);
-        s->machine_json = json;
-        (void) snprintf(s->boot_id, sizeof(s->boot_id), "%s", m->boot_id);
-        s->topo = 0;
+        r = store_machine_new(json, NULL, now_us, &fresh);
+        if (r < 0)
+                return r;
+        json = NULL;
+        r = store_flush(s);
+        if (r < 0)
+                return r;
+        r = store_adopt(s, m->boot_id, now_us);
+        if (r < 0)
+                return r;
+        (void) store_machine_unref(s->machine);
+        s->machine = TAKE_PTR(fresh);
+        s->machine->serial = ++s->last_serial;
+        store_fill_owner(s, &owner);
+        r = head_begin(s->head, &owner, &s->machine->layout, s->machine->json);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                (void) snprintf(s->figures.head_problem, sizeof(s->figures.head_problem), "%s: %s",
+                        s->head_path, strerror(-r));
         return 0;
 }
 
-static int store_pack_tick(Store *s, const Sample *sample, size_t *ret_n) {
-        size_t n = sample->layout->n_values, size = n * (sizeof(int64_t) + 1);
+/* ---- ticks ---- */
 
-        if (size > s->buffer_size) {
-                uint8_t *b = realloc(s->buffer, size);
-
-                if (!b)
-                        return -ENOMEM;
-                s->buffer = b;
-                s->buffer_size = size;
-        }
-        memcpy(s->buffer, sample->values, n * sizeof(int64_t));
-        memcpy(s->buffer + n * sizeof(int64_t), sample->reasons, n);
-        *ret_n = size;
-        return 0;
+static uint64_t minute_of(uint64_t end_us) {
+        return end_us > 0 ? (end_us - 1) / ROLLUP_MINUTE_US : 0;
 }
 
-static int store_insert_tick(Store *s, const SampleHeader *h, size_t size) {
-        sqlite3_stmt *q = s->stmts[STMT_TICK_INSERT];
-        int r;
+static uint64_t distance(uint64_t a, uint64_t b) {
+        return a > b ? a - b : b - a;
+}
 
-        r = store_ensure_topo(s, h->end_us);
-        if (r == 0)
-                r = store_ensure_epoch(s, h);
-        if (r == 0)
-                r = db_bind(q, "iiiiiib", (int64_t) s->next_seq, (int64_t) h->start_us, (int64_t) h->end_us,
-                        (int64_t) h->dt_ns, s->topo, s->epoch, s->buffer, size);
-        return r < 0 ? r : db_run(q);
+/* Whether this tick belongs to another chunk than the open minute's. */
+static bool store_ends_minute(const Store *s, const TickRows *rows, const SampleHeader *h) {
+        const TickRecord *last;
+
+        if (rows->n == 0)
+                return false;
+        if (!s->has_epoch || s->sample_epoch != h->epoch)
+                return true;
+        last = tick_rows_record(rows, rows->n - 1);
+        if (minute_of(last->end_us) != minute_of(h->end_us) || h->end_us < last->end_us)
+                return true;
+        return distance(h->end_us - h->start_us, h->dt_ns / NSEC_PER_USEC) > CLOCK_STEP_US;
+}
+
+static void store_begin_epoch(Store *s, const SampleHeader *h) {
+        if (s->has_epoch && s->sample_epoch == h->epoch)
+                return;
+        s->epoch++;
+        s->epoch_us = h->end_us;
+        s->sample_epoch = h->epoch;
+        s->has_epoch = true;
 }
 
 int store_append(Store *s, const Sample *sample) {
-        size_t size;
-        int r;
+        const SampleHeader *h = &sample->h;
+        TickRecord record = {h->start_us, h->end_us, h->dt_ns};
+        TickRows rows = head_rows(s->head);
+        HeadOwner owner;
+        int r = 0;
 
-        if (!s->machine_json)
+        if (!s->machine || sample->layout->n_values != s->machine->layout.n_values)
                 return -EINVAL;
-        r = store_pack_tick(s, sample, &size);
-        if (r < 0)
+        if (store_ends_minute(s, &rows, h)) {
+                r = store_close_minute(s, h->end_us);
+                rows.n = 0;
+        }
+        if (r == 0 && rows.n == 0) {
+                store_begin_epoch(s, h);
+                s->first_head_us = h->end_us;
+                store_fill_owner(s, &owner);
+                head_restart(s->head, &owner);
+        }
+        if (r == 0)
+                r = head_append(s->head, &record, sample->values, sample->reasons);
+        if (r == -ENOBUFS) {
+                r = store_close_minute(s, h->end_us);
+                if (r == 0)
+                        r = head_append(s->head, &record, sample->values, sample->reasons);
+        }
+        if (r < 0 && r != -ENOBUFS)
                 return r;
         s->figures.ticks++;
-        if (!s->db)
-                r = store_attach(s);
-        if (s->db) {
-                int64_t topo = s->topo, epoch = s->epoch;
-                bool has_epoch = s->has_epoch;
-
-                r = db_begin(s->db);
-                if (r == 0)
-                        r = store_insert_tick(s, &sample->h, size);
-                if (r == 0)
-                        r = db_commit(s->db);
-                if (r == 0) {
-                        s->next_seq++;
-                        store_well(s, sample->h.end_us);
-                        return 0;
-                }
-                store_trouble(s, "writing", r);
-                db_rollback(s->db);
-                s->topo = topo;
-                s->epoch = epoch;
-                s->has_epoch = has_epoch;
-        }
-        s->figures.ticks_lost++;
+        s->figures.ticks_lost += r == -ENOBUFS;
+        s->last_end_us = h->end_us;
+        if (s->config.durable_head_usec > 0 &&
+                distance(h->end_us, s->last_durable_us) >= s->config.durable_head_usec)
+                return store_write_head(s, h->end_us);
         return 0;
+}
+
+int store_flush(Store *s) {
+        int r;
+
+        if (!s->machine)
+                return 0;
+        r = store_close_minute(s, s->last_end_us);
+        return r < 0 ? r : store_drain(s, s->last_end_us);
+}
+
+int store_maintain(Store *s, uint64_t now_us) {
+        int r;
+
+        (void) store_drain(s, now_us);
+        if (!s->db)
+                return 0;
+        r = rollup_catch_up(s, now_us);
+        if (r < 0)
+                store_trouble(s, "rolling up", r);
+        if (r == 0)
+                r = retain_shrink(s, now_us);
+        if (r < 0)
+                store_trouble(s, "expiring", r);
+        retain_checkpoint(s);
+        return r > 0;
+}
+
+/* ---- events and labels ---- */
+
+int store_event(Store *s, uint64_t time_us, const char *kind, int64_t cpu, const char *text) {
+        PendingEvent *e;
+
+        if (s->n_events >= PENDING_EVENTS_MAX)
+                return -ENOBUFS;
+        e = calloc(1, sizeof(*e) + strlen(text) + 1);
+        if (!e)
+                return -ENOMEM;
+        e->time_us = time_us;
+        e->cpu = cpu;
+        (void) snprintf(e->kind, sizeof(e->kind), "%s", kind);
+        (void) strcpy(e->text, text);
+        *s->last_event = e;
+        s->last_event = &e->next;
+        s->n_events++;
+        return store_drain(s, time_us);
 }
 
 /* Runs one bound statement outside a transaction; the store is degraded where it fails. */
@@ -326,30 +312,6 @@ static int store_run(Store *s, int bound, sqlite3_stmt *q, const char *doing) {
         if (r < 0)
                 store_trouble(s, doing, r);
         return r;
-}
-
-int store_event(Store *s, uint64_t time_us, const char *kind, int64_t cpu, const char *text) {
-        sqlite3_stmt *q = s->stmts[STMT_EVENT_INSERT];
-
-        if (!s->db)
-                return -EROFS;
-        return store_run(s, db_bind(q, "itit", (int64_t) time_us, kind, cpu, text), q, "writing an event");
-}
-
-int store_flush(Store *s) {
-        return 0;
-}
-
-int store_maintain(Store *s, uint64_t now_us) {
-        sqlite3_stmt *q = s->stmts[STMT_TICK_EXPIRE];
-        int r;
-
-        if (!s->db || s->config.raw_retention_usec == 0 || now_us < s->config.raw_retention_usec)
-                return 0;
-        r = store_run(s, db_bind(q, "i", (int64_t) (now_us - s->config.raw_retention_usec)), q, "expiring");
-        if (r < 0)
-                return 0;
-        return sqlite3_changes(s->db) >= 600;
 }
 
 int store_label_add(Store *s, const StoreLabel *l) {
@@ -382,6 +344,8 @@ int store_label_remove(Store *s, const char *name) {
         return sqlite3_changes(s->db) > 0 ? 0 : -ENOENT;
 }
 
+/* ---- figures ---- */
+
 static uint64_t file_bytes(const char *path, const char *suffix) {
         _cleanup_free_ char *name = NULL;
         struct stat st;
@@ -396,21 +360,36 @@ bool store_is_degraded(const Store *s, const char **ret_problem) {
         return s->figures.degraded;
 }
 
-void store_figures(Store *s, StoreFigures *ret) {
-        static const char *const queries[] = {
-                "SELECT count(*) FROM tick",
-                "SELECT coalesce(min(t1), 0) FROM tick",
-                "SELECT coalesce(max(t1), 0) FROM tick",
+static void figures_of_tiers(Store *s) {
+        static const char *const queries[3][3] = {
+                {"SELECT count(*) FROM chunk INDEXED BY chunk_t0",
+                        "SELECT t0 FROM chunk ORDER BY t0 LIMIT 1",
+                        "SELECT t1 FROM chunk ORDER BY seq DESC LIMIT 1"},
+                {"SELECT count(*) FROM sys_1m", "SELECT t FROM sys_1m ORDER BY id LIMIT 1",
+                        "SELECT t + 60000000 FROM sys_1m ORDER BY id DESC LIMIT 1"},
+                {"SELECT count(*) FROM sys_1h", "SELECT t FROM sys_1h ORDER BY id LIMIT 1",
+                        "SELECT t + 3600000000 FROM sys_1h ORDER BY id DESC LIMIT 1"},
         };
-        int64_t v[3] = {};
+
+        for (unsigned t = 0; t < 3; t++) {
+                int64_t v[3] = {};
+
+                for (unsigned i = 0; i < 3; i++)
+                        (void) db_query_i64(s->db, queries[t][i], &v[i]);
+                s->figures.tier[t] = (StoreTierFigures){(uint64_t) v[0], (uint64_t) v[1], (uint64_t) v[2]};
+        }
+}
+
+void store_figures(Store *s, StoreFigures *ret) {
+        TickRows rows = head_rows(s->head);
 
         s->figures.bytes = file_bytes(s->path, "");
         s->figures.wal_bytes = file_bytes(s->path, "-wal");
-        if (s->db) {
-                for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
-                        (void) db_query_i64(s->db, queries[i], &v[i]);
-                s->figures.tier[TIER_RAW] =
-                        (StoreTierFigures){(uint64_t) v[0], (uint64_t) v[1], (uint64_t) v[2]};
-        }
+        s->figures.ring_ticks = 0;
+        for (const Pending *p = s->first; p; p = p->next)
+                s->figures.ring_ticks += p->n;
+        s->figures.head_ticks = rows.n;
+        if (s->db)
+                figures_of_tiers(s);
         *ret = s->figures;
 }

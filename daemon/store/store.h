@@ -16,6 +16,9 @@ typedef struct StoreConfig {
         uint64_t raw_retention_usec, minute_retention_usec, hour_retention_usec;
         uint64_t max_size_bytes;
         uint64_t durable_head_usec; /* 0: off */
+        /* Called now and then while an old schema is migrated (EXTEND_TIMEOUT_USEC=); NULL ok. */
+        void (*progress)(void *userdata);
+        void *userdata;
 } StoreConfig;
 
 #define STORE_CONFIG_INIT { \
@@ -37,11 +40,13 @@ typedef struct Store Store;
 enum {
         STORE_E_NEWER = 1, /* written by a newer version: untouched; exit 78 */
         STORE_E_FOREIGN,   /* not a cstated database (application_id): untouched */
+        STORE_E_OLDER,     /* readers only: the daemon has to migrate it first */
 };
 /*
  * Opens or creates; migrates older schemas; a damaged file is moved aside under a dated name and a new one begun
  * (store_figures tells). -errno where the directory cannot be written: then the Store still comes back in *ret, keeps
- * ticks in its bounded ring and retries (degraded); NULL only for -ENOMEM and STORE_E_*.
+ * ticks in its bounded ring and retries (degraded); NULL only for -ENOMEM, -EBUSY (another process writes it) and
+ * STORE_E_*.
  */
 int store_open(const StoreConfig *c, uint64_t now_us, Store **ret);
 Store *store_close(Store *s); /* commits the open minute first; NULL ok */
@@ -76,7 +81,10 @@ typedef struct StoreFigures {
         char problem[160];        /* "database or disk is full: ...", "" if none */
         uint64_t bytes, wal_bytes;
         uint64_t last_commit_us;
-        uint64_t commits, ticks, ticks_lost, ring_ticks; /* lost: overwritten in the ring while degraded */
+        uint64_t commits, ticks, ticks_lost, ring_ticks; /* lost: pushed out of the ring while degraded */
+        uint64_t head_ticks;      /* in the open minute */
+        uint64_t adopted_ticks;   /* taken over from a process that died */
+        char head_problem[160];   /* why the open minute is in memory only, "" if it is a file */
         uint64_t bytes_written;   /* by us since start, for bytes an hour */
         StoreTierFigures tier[3];
         char moved_aside[256];    /* name of a damaged file moved away at open, "" if none */
@@ -113,12 +121,14 @@ typedef struct StoreBlock {
         const uint64_t *dt_ns;  /* n each: time covered */
         /*
          * raw: values[slot * n + i], reasons likewise, slot as in the layout (column offset + entity).
-         * rollups: sums in values; n_ticks[slot * n + i] ticks with a value (0: null, reason says why).
+         * rollups: sums in values; n_ticks[slot * n + i] ticks with a value (0: null, reason says why). Fields
+         * FIELD_RATIO_* exist here only. An idle state's field is the state of that index of the CPU's set, as in raw.
          */
         const int64_t *values;
         const uint8_t *reasons;
         const uint32_t *n_ticks; /* NULL for raw */
-        /* rollups only: spread over ticks of the value itself */
+        /* rollups only: spread over ticks of the value itself; m2 is NAN (and min, max 0) where none is kept: clocks,
+           and numerators whose ratio is kept */
         const double *m2;
         const int64_t *min, *max;
 } StoreBlock;
@@ -127,7 +137,10 @@ typedef struct StoreScan StoreScan;
 int store_scan_new(StoreReader *r, const StoreScanSpec *spec, StoreScan **ret);
 StoreScan *store_scan_free(StoreScan *s);
 DEFINE_CLEANUP(StoreScan *, store_scan_free);
-/* 1: *ret is the next block in order of sequence; 0: end; -ETIME past the deadline; -EBADMSG damaged. Holds no transaction between calls. */
+/*
+ * 1: *ret is the next block in order of sequence; 0: end; -ETIME past the deadline. Holds no transaction between calls.
+ * A chunk that is damaged is passed over (a gap).
+ */
 int store_scan_next(StoreScan *s, const StoreBlock **ret);
 
 /* Oldest and newest tick of a tier, 0 where empty. */

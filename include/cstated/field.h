@@ -140,7 +140,15 @@ typedef enum FieldUnit {
         X(SELF_WAKEUPS, "self_wakeups_caused", SYSTEM, DERIVED, COUNT, 64, NONE) \
         X(SELF_MISSED, "self_missed_ticks", SYSTEM, DERIVED, COUNT, 64, NONE) \
         X(SELF_SAMPLE_NS, "self_sample_ns", SYSTEM, DERIVED, NS, 64, NONE) \
-        X(STAT_ALL, "stat_all", CPU, DERIVED, JIFFY, 64, NONE) /* stat_busy + stat_idle */
+        X(STAT_ALL, "stat_all", CPU, DERIVED, JIFFY, 64, NONE) /* stat_busy + stat_idle */ \
+        /* in rollups only: ratios tick by tick, for their spread; the block's column scale gives % (W, 1/s) */ \
+        X(RATIO_BUSY, "ratio_busy", CPU, DERIVED, COUNT, 64, NONE) \
+        X(RATIO_C1, "ratio_c1", CPU, DERIVED, COUNT, 64, NONE) \
+        X(RATIO_WAKEUPS, "ratio_wakeups", CPU, DERIVED, COUNT, 64, NONE) \
+        X(RATIO_C6, "ratio_c6", CORE, DERIVED, COUNT, 64, NONE) \
+        X(RATIO_PC6, "ratio_pc6", PACKAGE, DERIVED, COUNT, 64, NONE) \
+        X(RATIO_PKG_WATTS, "ratio_pkg_watts", PACKAGE, DERIVED, COUNT, 64, NONE) \
+        X(RATIO_RAM_WATTS, "ratio_ram_watts", PACKAGE, DERIVED, COUNT, 64, NONE)
 
 typedef enum FieldId {
 #define X(id, name, scope, kind, unit, width, span) FIELD_##id,

@@ -9,69 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
 #include "cstated/timespan.h"
 #include "store/store.h"
-#include "tests/unit/store-fixture.h"
+#include "tests/unit/store-context.h"
 
 #define BASE_US (1700000000ULL * USEC_PER_SEC)
-
-typedef struct Context {
-        char *dir, *path;
-        StoreConfig config;
-} Context;
-
-static int setup(void **state) {
-        Context *c = calloc(1, sizeof(*c));
-
-        assert_non_null(c);
-        c->dir = fixture_make_dir();
-        assert_true(asprintf(&c->path, "%s/store.db", c->dir) > 0);
-        c->config = (StoreConfig) STORE_CONFIG_INIT;
-        c->config.path = c->path;
-        *state = c;
-        return 0;
-}
-
-static int teardown(void **state) {
-        Context *c = *state;
-
-        fixture_remove_dir(c->dir);
-        free(c->path);
-        free(c);
-        return 0;
-}
-
-static Store *open_store(Context *c) {
-        Store *s = NULL;
-
-        assert_int_equal(store_open(&c->config, BASE_US, &s), 0);
-        assert_non_null(s);
-        return s;
-}
-
-static StoreReader *open_reader(Context *c, Store *live) {
-        StoreReader *r = NULL;
-
-        assert_int_equal(store_reader_open(c->path, live, &r), 0);
-        return r;
-}
-
-/* Runs SQL behind the store's back; the first column of the first row, -1 without one. */
-static int64_t sql(Context *c, const char *text) {
-        sqlite3 *db = NULL;
-        sqlite3_stmt *q = NULL;
-        int64_t v = -1;
-
-        assert_int_equal(sqlite3_open(c->path, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, text, -1, &q, NULL), SQLITE_OK);
-        if (sqlite3_step(q) == SQLITE_ROW)
-                v = sqlite3_column_int64(q, 0);
-        assert_int_equal(sqlite3_finalize(q), SQLITE_OK);
-        assert_int_equal(sqlite3_close(db), SQLITE_OK);
-        return v;
-}
 
 static void append(Store *s, Fixture *f, uint64_t first, uint64_t n) {
         for (uint64_t i = first; i < first + n; i++)
@@ -127,33 +69,34 @@ static const FieldId some_fields[] = {FIELD_C6, FIELD_IDLE_USAGE, FIELD_ENERGY_P
 
 static void test_new_file(void **state) {
         Context *c = *state;
-        Store *s = open_store(c);
+        Store *s = context_store(c);
         StoreFigures figures;
 
         store_figures(s, &figures);
         assert_false(figures.degraded);
         assert_string_equal(figures.path, c->path);
         (void) store_close(s);
-        assert_int_equal(sql(c, "PRAGMA application_id"), 0x43535444);
-        assert_true(sql(c, "PRAGMA user_version") >= 1);
-        assert_int_equal(sql(c, "PRAGMA auto_vacuum"), 2);
-        assert_int_equal(sql(c, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
-        assert_int_equal(sql(c, "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND strict = 0"
-                                " AND name NOT LIKE 'sqlite%' AND type = 'table'"),
+        assert_int_equal(context_sql(c, "PRAGMA application_id"), 0x43535444);
+        assert_true(context_sql(c, "PRAGMA user_version") >= 1);
+        assert_int_equal(context_sql(c, "PRAGMA auto_vacuum"), 2);
+        assert_int_equal(
+                context_sql(c, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+        assert_int_equal(
+                context_sql(c, "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND strict = 0"
+                               " AND name NOT LIKE 'sqlite%' AND type = 'table'"),
                 0);
-        assert_true(sql(c, "SELECT count(*) FROM metric") > 0);
 }
 
 static void test_round_trip(void **state) {
         Context *c = *state;
-        Store *s = open_store(c);
+        Store *s = context_store(c);
         StoreReader *r;
         Fixture f;
 
         fixture_init(&f, 6, 2, 1);
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         append(s, &f, 1, 200);
-        r = open_reader(c, s);
+        r = context_reader(c, s);
         assert_int_equal(check_scan(r, &f, some_fields, ARRAY_SIZE(some_fields), 1, 200), 200);
         assert_int_equal(check_scan(r, &f, some_fields, ARRAY_SIZE(some_fields), 33, 150), 118);
         assert_int_equal(check_scan(r, &f, some_fields, 1, 200, 900), 1);
@@ -161,11 +104,12 @@ static void test_round_trip(void **state) {
         (void) store_reader_close(r);
         (void) store_close(s);
 
-        r = open_reader(c, NULL);
+        r = context_reader(c, NULL);
         assert_int_equal(check_scan(r, &f, some_fields, ARRAY_SIZE(some_fields), 1, 200), 200);
         (void) store_reader_close(r);
         assert_int_equal(
-                sql(c, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+                context_sql(c, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+                1);
         fixture_deinit(&f);
 }
 
@@ -176,23 +120,23 @@ static void test_restart_continues(void **state) {
 
         fixture_init(&f, 4, 1, 1);
         for (uint64_t i = 0; i < 3; i++) {
-                Store *s = open_store(c);
+                Store *s = context_store(c);
 
                 assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
                 append(s, &f, 1 + i * 10, 10);
                 (void) store_close(s);
         }
-        r = open_reader(c, NULL);
+        r = context_reader(c, NULL);
         assert_int_equal(check_scan(r, &f, some_fields, ARRAY_SIZE(some_fields), 1, 30), 30);
         (void) store_reader_close(r);
-        assert_int_equal(sql(c, "SELECT count(*) FROM topo"), 1);
-        assert_int_equal(sql(c, "SELECT count(*) FROM epoch"), 3);
+        assert_int_equal(context_sql(c, "SELECT count(*) FROM topo"), 1);
+        assert_int_equal(context_sql(c, "SELECT count(*) FROM epoch"), 3);
         fixture_deinit(&f);
 }
 
 static void test_machine_changes(void **state) {
         Context *c = *state;
-        Store *s = open_store(c);
+        Store *s = context_store(c);
         StoreScanSpec spec = {.start_us = BASE_US,
                 .end_us = BASE_US + 1000 * USEC_PER_SEC,
                 .fields = some_fields,
@@ -205,7 +149,7 @@ static void test_machine_changes(void **state) {
 
         fixture_init(&f[0], 4, 1, 1);
         fixture_init(&f[1], 3, 1, 2);
-        r = open_reader(c, s);
+        r = context_reader(c, s);
         assert_int_equal(store_reader_machine(r, &m), 0);
         assert_null(m);
         for (uint64_t i = 0; i < 4; i++) {
@@ -232,7 +176,7 @@ static void test_machine_changes(void **state) {
 /* A clock set back by an hour: order stays that of the samples, nothing is lost or doubled. */
 static void test_clock_set_back(void **state) {
         Context *c = *state;
-        Store *s = open_store(c);
+        Store *s = context_store(c);
         StoreScanSpec spec = {.start_us = BASE_US - 7200 * USEC_PER_SEC,
                 .end_us = BASE_US + 100 * USEC_PER_SEC,
                 .fields = some_fields,
@@ -250,7 +194,7 @@ static void test_clock_set_back(void **state) {
                         store_append(
                                 s, fixture_sample(&f, i <= 10 ? BASE_US : BASE_US - 3600 * USEC_PER_SEC, i)),
                         0);
-        r = open_reader(c, s);
+        r = context_reader(c, s);
         assert_int_equal(store_scan_new(r, &spec, &scan), 0);
         while (store_scan_next(scan, &b) > 0)
                 for (size_t i = 0; i < b->n; i++)
@@ -272,9 +216,9 @@ static int count_label(void *userdata, const StoreLabel *l) {
 
 static void test_labels(void **state) {
         Context *c = *state;
-        Store *s = open_store(c);
+        Store *s = context_store(c);
         StoreLabel l = {.name = "run a", .start_us = BASE_US, .meta = (char *) "{\"a\":1}"}, last = {};
-        StoreReader *r = open_reader(c, s);
+        StoreReader *r = context_reader(c, s);
 
         assert_int_equal(store_label_add(s, &l), 0);
         assert_int_equal(store_reader_labels(r, "run a", count_label, &last), 0);
@@ -284,11 +228,11 @@ static void test_labels(void **state) {
         assert_int_equal(store_label_add(s, &l), 0);
         assert_int_equal(store_reader_labels(r, NULL, count_label, &last), 0);
         assert_int_equal(last.end_us, BASE_US + 5);
-        assert_int_equal(sql(c, "SELECT count(*) FROM label WHERE meta = '{\"a\":1}'"), 1);
+        assert_int_equal(context_sql(c, "SELECT count(*) FROM label WHERE meta = '{\"a\":1}'"), 1);
         l.start_us += 10;
         l.end_us += 10;
         assert_int_equal(store_label_add(s, &l), 0);
-        assert_int_equal(sql(c, "SELECT count(*) FROM label"), 2);
+        assert_int_equal(context_sql(c, "SELECT count(*) FROM label"), 2);
         assert_int_equal(store_label_remove(s, "run a"), 0);
         assert_int_equal(store_label_remove(s, "run a"), -ENOENT);
         (void) store_reader_close(r);
@@ -308,8 +252,8 @@ static int take_event(void *userdata, const StoreEvent *e) {
 
 static void test_events(void **state) {
         Context *c = *state;
-        Store *s = open_store(c);
-        StoreReader *r = open_reader(c, s);
+        Store *s = context_store(c);
+        StoreReader *r = context_reader(c, s);
         unsigned n = 0;
 
         assert_int_equal(store_event(s, BASE_US, "hotplug", 3, "cpu 3 went offline"), 0);
@@ -328,8 +272,8 @@ static void test_events(void **state) {
 
 static void test_bounds_and_figures(void **state) {
         Context *c = *state;
-        Store *s = open_store(c);
-        StoreReader *r = open_reader(c, s);
+        Store *s = context_store(c);
+        StoreReader *r = context_reader(c, s);
         uint64_t oldest = 1, newest = 1;
         StoreFigures figures;
         Fixture f;
@@ -341,7 +285,7 @@ static void test_bounds_and_figures(void **state) {
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         append(s, &f, 1, 70);
         assert_int_equal(store_reader_bounds(r, TIER_RAW, &oldest, &newest), 0);
-        assert_int_equal(oldest, BASE_US + 1 * USEC_PER_SEC);
+        assert_int_equal(oldest, BASE_US);
         assert_int_equal(newest, BASE_US + 70 * USEC_PER_SEC);
         store_figures(s, &figures);
         assert_int_equal(figures.ticks, 70);
@@ -357,29 +301,22 @@ static void test_other_files(void **state) {
         StoreReader *r = NULL;
         Store *s = NULL;
         StoreFigures figures;
-        char *path;
 
         assert_int_equal(store_reader_open(c->path, NULL, &r), -ENOENT);
         assert_int_equal(close(open(c->path, O_CREAT | O_WRONLY, 0600)), 0);
         assert_int_equal(store_reader_open(c->path, NULL, &r), -ENOENT);
-        (void) store_close(open_store(c));
-        (void) sql(c, "PRAGMA user_version = 99");
+        (void) store_close(context_store(c));
+        (void) context_sql(c, "PRAGMA user_version = 99");
         assert_int_equal(store_open(&c->config, BASE_US, &s), STORE_E_NEWER);
         assert_int_equal(store_reader_open(c->path, NULL, &r), STORE_E_NEWER);
         assert_null(s);
 
-        assert_true(asprintf(&path, "%s/other.db", c->dir) > 0);
-        free(c->path);
-        c->path = path;
-        c->config.path = path;
-        (void) sql(c, "CREATE TABLE t (x)");
+        context_use(c, "other.db");
+        (void) context_sql(c, "CREATE TABLE t (x)");
         assert_int_equal(store_open(&c->config, BASE_US, &s), STORE_E_FOREIGN);
-        assert_int_equal(sql(c, "SELECT count(*) FROM sqlite_schema"), 1);
+        assert_int_equal(context_sql(c, "SELECT count(*) FROM sqlite_schema"), 1);
 
-        assert_true(asprintf(&path, "%s/absent/store.db", c->dir) > 0);
-        free(c->path);
-        c->path = path;
-        c->config.path = path;
+        context_use(c, "absent/store.db");
         assert_int_equal(store_open(&c->config, BASE_US, &s), -ENOENT);
         assert_non_null(s);
         store_figures(s, &figures);
@@ -393,16 +330,17 @@ static void test_kill(void **state) {
         Context *c = *state;
         StoreReader *r;
         int status, pipes[2];
+        StoreFigures figures;
         uint64_t n = 0;
         pid_t pid;
         Fixture f;
+        Store *s;
 
         assert_int_equal(pipe(pipes), 0);
         pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {
-                Store *s = open_store(c);
-
+                s = context_store(c);
                 fixture_init(&f, 8, 2, 1);
                 assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
                 for (uint64_t i = 1; i <= 1000; i++) {
@@ -422,19 +360,24 @@ static void test_kill(void **state) {
         assert_int_equal(close(pipes[0]), 0);
         assert_true(n >= 130);
 
-        (void) store_close(open_store(c));
+        s = context_store(c);
         fixture_init(&f, 8, 2, 1);
-        r = open_reader(c, NULL);
+        assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
+        store_figures(s, &figures);
+        assert_true(figures.adopted_ticks > 0);
+        (void) store_close(s);
+        r = context_reader(c, NULL);
         assert_in_range(check_scan(r, &f, some_fields, ARRAY_SIZE(some_fields), 1, 2000), n, n + 1);
         (void) store_reader_close(r);
         fixture_deinit(&f);
         assert_int_equal(
-                sql(c, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
+                context_sql(c, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+                1);
 }
 
 static void test_deadline(void **state) {
         Context *c = *state;
-        Store *s = open_store(c);
+        Store *s = context_store(c);
         StoreScanSpec spec = {.end_us = INT64_MAX, .fields = some_fields, .n_fields = 1};
         const StoreBlock *b;
         StoreScan *scan;
@@ -444,7 +387,7 @@ static void test_deadline(void **state) {
         fixture_init(&f, 2, 1, 1);
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         append(s, &f, 1, 70);
-        r = open_reader(c, s);
+        r = context_reader(c, s);
         assert_int_equal(store_scan_new(r, &spec, &scan), 0);
         store_reader_set_deadline(r, 1);
         (void) usleep(10);
@@ -457,21 +400,19 @@ static void test_deadline(void **state) {
         fixture_deinit(&f);
 }
 
-#define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int main(void) {
         const struct CMUnitTest tests[] = {
-                STORE_TEST(test_new_file),
-                STORE_TEST(test_round_trip),
-                STORE_TEST(test_restart_continues),
-                STORE_TEST(test_machine_changes),
-                STORE_TEST(test_clock_set_back),
-                STORE_TEST(test_labels),
-                STORE_TEST(test_events),
-                STORE_TEST(test_bounds_and_figures),
-                STORE_TEST(test_other_files),
-                STORE_TEST(test_kill),
-                STORE_TEST(test_deadline),
+                CONTEXT_TEST(test_new_file),
+                CONTEXT_TEST(test_round_trip),
+                CONTEXT_TEST(test_restart_continues),
+                CONTEXT_TEST(test_machine_changes),
+                CONTEXT_TEST(test_clock_set_back),
+                CONTEXT_TEST(test_labels),
+                CONTEXT_TEST(test_events),
+                CONTEXT_TEST(test_bounds_and_figures),
+                CONTEXT_TEST(test_other_files),
+                CONTEXT_TEST(test_kill),
+                CONTEXT_TEST(test_deadline),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
