@@ -63,14 +63,11 @@ static void judge_source(Health *h, const SourceStatus *source) {
 }
 
 static void judge_errata(Health *h, const Machine *m) {
-        for (unsigned id = 0; id < ERRATUM_N; id++)
-                for (uint32_t i = 0; i < m->n_idents; i++)
-                        if (erratum_classify((ErratumId) id, &m->idents[i], m->has_bugs ? m->bugs : NULL) ==
-                                ERRATUM_UNMITIGATED) {
-                                add_line(&h->problems, "erratum %s is unmitigated: %s", erratum_name((ErratumId) id),
-                                        erratum_advice((ErratumId) id, ERRATUM_UNMITIGATED));
-                                break;
-                        }
+        ErratumProblem problems[ERRATUM_N];
+        size_t n = errata_summary(m, problems);
+
+        for (size_t i = 0; i < n; i++)
+                add_line(&h->problems, "%s", problems[i].text);
 }
 
 static void judge_sampling(Health *h, const Service *s) {
