@@ -27,7 +27,7 @@ static const char *const order[] = {
 static const struct {
         const char *key, *name;
 } wakeup_columns[] = {
-        { "interrupt", "Wake/s" },
+        { "total", "Wake/s" },
         { "store", "Store/s" },
         { "break", "Break/s" },
 };
