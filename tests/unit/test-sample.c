@@ -367,6 +367,30 @@ static void test_demotion_is_requested_less_granted(void **state) {
         rig_deinit(&r);
 }
 
+/* idletrace knows the sleep in progress and is asked first; a CPU it does not know is told by cpuidle. */
+static void test_demotion_by_idletrace(void **state) {
+        Machine *m = machine_full();
+        Rig r = {};
+
+        for (uint8_t k = 0; k < 4; k++)
+                fixture_column(m, FIELD_TRACE_NS, k);
+        machine_finish_layout(m);
+        rig_machine(&r, m);
+        for (uint8_t k = 0; k < 4; k++)
+                rig_reason(&r, FIELD_TRACE_NS, k, 1, REASON_OFFLINE);
+        rig_wait(&r, 1);
+        assert_int_equal(rig_push(&r), SAMPLE_E_FIRST);
+        rig_wait(&r, 1);
+        for (uint32_t e = 0; e < 16; e++) {
+                rig_add(&r, FIELD_TRACE_NS, 3, e, RIG_SECOND / 10 * 9);
+                rig_add(&r, FIELD_IDLE_TIME, 3, e, 600000);
+        }
+        assert_int_equal(rig_push(&r), 0);
+        assert_near(&r, FIELD_DEMOTION, 0, 0, 9 * RIG_HZ / 10 >> FIELD_TICK_SHIFT, 2);
+        assert_near(&r, FIELD_DEMOTION, 0, 1, 6 * RIG_HZ / 10 >> FIELD_TICK_SHIFT, 2);
+        rig_deinit(&r);
+}
+
 /* One counter fails for a tick: its neighbours of the same span do not notice, and it never covers a wrong time. */
 static void test_error_of_one_counter(void **state) {
         Rig r;
@@ -813,6 +837,7 @@ int main(void) {
                 cmocka_unit_test(test_dropped_frames_lose_nothing),
                 cmocka_unit_test(test_asleep_spans_the_sleep),
                 cmocka_unit_test(test_demotion_is_requested_less_granted),
+                cmocka_unit_test(test_demotion_by_idletrace),
                 cmocka_unit_test(test_error_of_one_counter),
                 cmocka_unit_test(test_error_of_all_loses_nothing),
                 cmocka_unit_test(test_error_of_the_span),
