@@ -93,9 +93,9 @@ def parse_expect(text):
     return expect
 
 
-def sample(scenario, turns=4, interval_ms=500, arguments=(), before="", during=""):
+def sample(scenario, turns=4, interval_ms=500, arguments=("-s", "-idletrace,-perf"), before="", during=""):
     """scenario: a name, or the text of one. before/during: statements for ctl/set, the latter while it samples, with
-    "wait SECONDS" between them."""
+    "wait SECONDS" between them. BPF and perf see the real kernel, so they stay out."""
     with tempfile.TemporaryDirectory() as d:
         if "\n" in scenario:
             path = os.path.join(d, "scenario")

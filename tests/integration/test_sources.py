@@ -80,14 +80,15 @@ class Values(unittest.TestCase):
 
 class Cost(unittest.TestCase):
     def test_c09_one_read_of_a_package_register_a_turn(self):
-        turns = 6
-        r = sample("skx-2s", turns=turns, interval_ms=200)
-        cpus = {p: [c for c in range(32) if c % 16 // 8 == p] for p in (0, 1)}
+        """Once at the probe, then once in each turn (on a machine under load a turn may end in a gap)."""
+        r = sample("skx-2s", turns=6, interval_ms=250)
         for p in (0, 1):
+            cpus = [c for c in range(32) if c % 16 // 8 == p]
+            turns = sum(t.column("pc6")["%d/-1" % p].reason == "-" for t in r.turns)
+            self.assertGreater(turns, 2)
             for reg in PACKAGE_REGISTERS:
-                n = r.ledger.reads(reg, cpus[p])
-                self.assertIn(n, (0, turns + 1), "package %d, 0x%x" % (p, reg))  # once at the probe
-        self.assertEqual(r.ledger.reads(0x611), 2 * (turns + 1))
+                self.assertIn(r.ledger.reads(reg, cpus), (0, turns + 1), "package %d, 0x%x" % (p, reg))
+            self.assertEqual(r.ledger.reads(0x611, cpus), turns + 1)
 
     def test_c17_nothing_is_written(self):
         r = sample("skx-2s", turns=2, interval_ms=200)
@@ -95,7 +96,7 @@ class Cost(unittest.TestCase):
 
     def test_always_reads_every_core_once(self):
         turns = 4
-        r = sample("skx-2s", turns=turns, interval_ms=200, arguments=("-p", "always"))
+        r = sample("skx-2s", turns=turns, interval_ms=500, arguments=("-p", "always", "-s", "-idletrace,-perf"))
         self.assertEqual(r.ledger.reads(0x3FD), 16 * turns + 1)
         self.assertEqual(r.ledger.reads(0xE7), 32 * turns + 1)
 
