@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The sleep in progress, from two accounts of the same thing: /proc/stat's idle time has it (nohz kernels add the
+ * sleep in progress when the file is read) in steps of 10 ms, cpuidle's `time` has all sleeps but it in microseconds.
+ * What one has gained over the other since the last settled reading is how much the sleep in progress has grown. It
+ * began after the reading before, since the CPU has left idle in between, so it is no longer than the interval.
+ *
+ * The two drift apart by some microseconds an entry (the way into the idle state and out of it). That is taken off, and
+ * where a CPU leaves idle often nothing is carried from one interval to the next: its sleeps are short. A lag of less
+ * than two steps is noise and counts as none; what remains of it is caught by the last rule, that the clock moves by no
+ * less than the idle time it stands for.
+ */
+
+#include "cstated/macro.h"
+
+#include "sampler/cpuidle-lag.h"
+
+#define OVERHEAD_NS 5000 /* an idle entry's, of what /proc/stat calls idle and cpuidle does not */
+#define OFTEN 32         /* exits an interval from which on sleeps are short */
+
+/* How much later the sleep in progress is than it was, signed. */
+static int64_t growth(const CpuidleLag *l, const CpuidleReading *r) {
+        if (r->stat_idle_ns == UINT64_MAX || l->stat_idle_ns == UINT64_MAX || r->stat_idle_ns < l->stat_idle_ns)
+                return 0;
+        return (int64_t) (r->stat_idle_ns - l->stat_idle_ns) - (int64_t) (r->time_ns - l->time_ns) -
+                (int64_t) (MIN(r->n_exits, (uint64_t) 1 << 32) * OVERHEAD_NS);
+}
+
+static uint64_t lag_estimate(const CpuidleLag *l, const CpuidleReading *r) {
+        uint64_t interval = r->now_ns - l->seen_ns;
+        int64_t lag = growth(l, r);
+
+        if (r->n_exits == 0)
+                return 0; /* busy all along */
+        if (r->n_exits < OFTEN)
+                lag += (int64_t) l->lag_ns;
+        else if (lag < (int64_t) (interval / 8))
+                lag = 0;
+        return lag < 0 ? 0 : MIN((uint64_t) lag, interval);
+}
+
+uint64_t cpuidle_lag_settle(CpuidleLag *l, const CpuidleReading *r) {
+        uint64_t lag = 0, span = r->now_ns;
+
+        if (l->valid && r->time_ns >= l->time_ns && r->now_ns >= l->seen_ns) {
+                lag = lag_estimate(l, r);
+                if (lag >= 2 * r->jiffy_ns)
+                        span -= lag;
+                span = MAX(span, l->span_ns + (r->time_ns - l->time_ns));
+        }
+        *l = (CpuidleLag){
+                .valid = true,
+                .seen_ns = r->now_ns,
+                .span_ns = MAX(span, l->span_ns),
+                .lag_ns = lag,
+                .stat_idle_ns = r->stat_idle_ns,
+                .time_ns = r->time_ns,
+        };
+        return l->span_ns;
+}
+
+void cpuidle_lag_sleep(CpuidleLag *l, uint64_t now_ns) {
+        l->seen_ns = now_ns;
+}
