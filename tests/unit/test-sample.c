@@ -483,6 +483,36 @@ static void test_reset_and_backwards(void **state) {
         rig_deinit(&r);
 }
 
+/* Where the sampler says reset, the value is the new baseline: one interval is lost, not two. */
+static void test_reset_by_the_sampler(void **state) {
+        Rig r;
+
+        start(&r);
+        rig_set(&r, FIELD_IRQ, 0, 3, 1000);
+        rig_wait(&r, 1);
+        assert_int_equal(rig_push(&r), 0);
+        rig_set(&r, FIELD_IRQ, 0, 3, 70);
+        rig_reason(&r, FIELD_IRQ, 0, 3, REASON_RESET);
+        rig_reason(&r, FIELD_IDLE_NS, 0, 3, REASON_RESET);
+        rig_set(&r, FIELD_IDLE_TIME, 1, 3, 30000000);
+        rig_reason(&r, FIELD_IDLE_TIME, 1, 3, REASON_RESET);
+        rig_wait(&r, 1);
+        assert_int_equal(rig_push(&r), 0);
+        assert_null_for(&r, FIELD_IRQ, 0, 3, REASON_RESET);
+        assert_null_for(&r, FIELD_IDLE_TIME, 1, 3, REASON_RESET);
+        rig_reason(&r, FIELD_IRQ, 0, 3, REASON_NONE);
+        rig_reason(&r, FIELD_IDLE_NS, 0, 3, REASON_NONE);
+        rig_reason(&r, FIELD_IDLE_TIME, 1, 3, REASON_NONE);
+        rig_add(&r, FIELD_IRQ, 0, 3, 5);
+        rig_add(&r, FIELD_IDLE_TIME, 1, 3, 900000);
+        rig_wait(&r, 1);
+        assert_int_equal(rig_push(&r), 0);
+        assert_value(&r, FIELD_IRQ, 0, 3, 5);
+        assert_value(&r, FIELD_IDLE_TIME, 1, 3, 900000);
+        assert_value(&r, FIELD_IDLE_NS, 0, 3, RIG_SECOND);
+        rig_deinit(&r);
+}
+
 /* Copies the tick's values into the new machine's layout by kernel id. */
 static void swap_machine(Rig *r, Machine *m) {
         Tick *old = r->t;
@@ -842,6 +872,7 @@ int main(void) {
                 cmocka_unit_test(test_error_of_all_loses_nothing),
                 cmocka_unit_test(test_error_of_the_span),
                 cmocka_unit_test(test_reset_and_backwards),
+                cmocka_unit_test(test_reset_by_the_sampler),
                 cmocka_unit_test(test_c13_cpu_goes_and_returns),
                 cmocka_unit_test(test_offline_within_a_generation),
                 cmocka_unit_test(test_another_boot_starts_anew),
