@@ -65,6 +65,20 @@ void cpuidle_slot_deinit(CpuidleSlot *slot, CpuidleBudget *b) {
                 fd_drop(slot, (CpuidleFile) i, b);
 }
 
+void cpuidle_slot_move(CpuidleSlot *to, CpuidleBudget *b, CpuidleSlot *from, CpuidleBudget *b_from) {
+        cpuidle_slot_deinit(to, b);
+        for (unsigned i = 0; i < CPUIDLE_N_KEPT; i++) {
+                uint32_t n = from->fds[i] >= 0, n_extra = n && is_extra((CpuidleFile) i);
+
+                b->n_kept += n;
+                b->n_extra += n_extra;
+                b_from->n_kept -= n;
+                b_from->n_extra -= n_extra;
+        }
+        *to = *from;
+        cpuidle_slot_init(from);
+}
+
 int cpuidle_slot_read(CpuidleSlot *slot, CpuidleBudget *b, Sysfs *s, uint32_t cpu, unsigned state, CpuidleFile file,
         bool keep, uint64_t *ret) {
         _cleanup_close_ int opened = -1;

@@ -39,10 +39,19 @@ static uint64_t lag_estimate(const CpuidleLag *l, const CpuidleReading *r) {
         return lag < 0 ? 0 : MIN((uint64_t) lag, interval);
 }
 
+/* More idle time than time went by, on the first exit that we see: most of that sleep was before we came. */
+static bool began_before(const CpuidleLag *l, const CpuidleReading *r) {
+        uint64_t elapsed = r->now_ns - l->span_ns;
+
+        return l->is_fresh && r->time_ns - l->time_ns > elapsed + elapsed / 16;
+}
+
 uint64_t cpuidle_lag_settle(CpuidleLag *l, const CpuidleReading *r) {
         uint64_t lag = 0, span = r->now_ns;
+        bool comparable = l->valid && r->time_ns >= l->time_ns && r->now_ns >= l->seen_ns;
+        bool restarted = comparable && began_before(l, r);
 
-        if (l->valid && r->time_ns >= l->time_ns && r->now_ns >= l->seen_ns) {
+        if (comparable && !restarted) {
                 lag = lag_estimate(l, r);
                 if (lag >= 2 * r->jiffy_ns)
                         span -= lag;
@@ -50,6 +59,8 @@ uint64_t cpuidle_lag_settle(CpuidleLag *l, const CpuidleReading *r) {
         }
         *l = (CpuidleLag){
                 .valid = true,
+                .is_fresh = !comparable || (l->is_fresh && r->n_exits == 0),
+                .is_restarted = restarted,
                 .seen_ns = r->now_ns,
                 .span_ns = MAX(span, l->span_ns),
                 .lag_ns = lag,

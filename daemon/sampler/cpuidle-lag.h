@@ -13,6 +13,8 @@
 
 typedef struct CpuidleLag {
         bool valid;
+        bool is_fresh;         /* no idle exit was seen yet */
+        bool is_restarted;     /* the last settled reading has nothing to be held against: it is a new baseline */
         uint64_t seen_ns;      /* monotonic time of the last look, asleep or not */
         uint64_t span_ns;      /* what idle_ns said last */
         uint64_t lag_ns;       /* sleep in progress at the last settled reading, as far as known */
@@ -28,8 +30,11 @@ typedef struct CpuidleReading {
         uint64_t jiffy_ns;     /* its resolution */
 } CpuidleReading;
 
-/* A reading in which the CPU left idle, or was busy all along: the new idle_ns. Never less than before, and never by
- * less than the idle time it stands for. */
+/*
+ * A reading in which the CPU left idle, or was busy all along: the new idle_ns. Never less than before, and never by
+ * less than the idle time it stands for. is_restarted where the CPU was found asleep at the first reading and now shows a
+ * sleep that began long before it.
+ */
 uint64_t cpuidle_lag_settle(CpuidleLag *l, const CpuidleReading *r);
 /* A reading in which the CPU slept: nothing settles. */
 void cpuidle_lag_sleep(CpuidleLag *l, uint64_t now_ns);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The machine and its sources, read anew where something changed. The sources are closed first and probed in their
- * order, each adding its columns; then the layout is finished and they are opened against it. Only what really differs
- * from the machine before (compared as the JSON that would travel) begins a new generation.
+ * The machine and its sources, read anew where something changed. The sources are probed in their order, each adding
+ * its columns; then the layout is finished and they are opened against it. What they know of CPUs that were not touched
+ * is handed on. Only what really differs from the machine before (compared as the JSON that would travel) begins a new
+ * generation.
  */
 
 #include <errno.h>
@@ -38,10 +39,25 @@ static int source_probe(Sampler *s, size_t i, Machine *m, Source **ret, SourceSt
         return 0;
 }
 
-void sampler_sources_close(Sampler *s, bool keep) {
-        for (size_t i = 0; i < source_table_n; i++)
-                if (s->sources[i] && !(keep && source_table[i]->reprobe))
+void sampler_sources_close(Sampler *s) {
+        for (size_t i = 0; i < source_table_n; i++) {
+                if (s->sources[i])
                         s->sources[i] = source_table[i]->close(s->sources[i]);
+                if (s->retired[i])
+                        s->retired[i] = source_table[i]->close(s->retired[i]);
+        }
+}
+
+/* Before a new machine: some instances live on, some hand over to their successors, the others end. */
+static void sources_retire(Sampler *s) {
+        for (size_t i = 0; i < source_table_n; i++) {
+                if (!s->sources[i] || source_table[i]->reprobe)
+                        continue;
+                if (source_table[i]->adopt)
+                        s->retired[i] = TAKE_PTR(s->sources[i]);
+                else
+                        s->sources[i] = source_table[i]->close(s->sources[i]);
+        }
 }
 
 /* All values of a source's columns are null for one reason. */
@@ -58,6 +74,11 @@ static int sources_open(Sampler *s, Machine *m, Tick *t) {
         for (size_t i = 0; i < source_table_n; i++) {
                 int r;
 
+                if (s->retired[i]) {
+                        if (s->sources[i])
+                                source_table[i]->adopt(s->sources[i], m, s->retired[i], s->machine);
+                        s->retired[i] = source_table[i]->close(s->retired[i]);
+                }
                 if (!s->sources[i])
                         continue;
                 r = source_table[i]->open(s->sources[i], m);
@@ -74,13 +95,15 @@ static int sources_open(Sampler *s, Machine *m, Tick *t) {
 
 /* Columns of a new machine, from whatever the sources can give now. */
 static int sources_probe(Sampler *s, Machine *m) {
-        sampler_sources_close(s, true);
+        sources_retire(s);
         s->status.n_sources = (uint32_t) source_table_n;
         for (size_t i = 0; i < source_table_n; i++) {
                 int r = source_probe(s, i, m, &s->sources[i], &s->status.sources[i]);
 
                 if (r < 0)
                         return r;
+                if (s->sources[i] && s->status.sources[i].n_counters == 0) /* it lived on for nothing */
+                        s->sources[i] = source_table[i]->close(s->sources[i]);
         }
         layout_finish(&m->layout);
         return 0;
@@ -119,6 +142,16 @@ static void events_of_change(Sampler *s, const Machine *old, const Machine *new)
                         new->idle_driver[0] ? new->idle_driver : "none");
 }
 
+/* How often a CPU was asked in the turn before holds beyond the change. */
+static void activity_adopt(CpuActivity *activity, const Machine *m, const Sampler *s) {
+        for (uint32_t i = 0; s->machine && i < m->n_cpus; i++) {
+                uint32_t old = machine_cpu_index(s->machine, m->cpus[i].id);
+
+                if (old != UINT32_MAX)
+                        activity[i].asking = s->activity[old].asking;
+        }
+}
+
 int sampler_machine_rebuild(Sampler *s) {
         _cleanup_(machine_freep) Machine *m = NULL;
         _cleanup_(tick_freep) Tick *t = NULL;
@@ -139,6 +172,7 @@ int sampler_machine_rebuild(Sampler *s) {
         r = sources_open(s, m, t);
         if (r < 0)
                 return r;
+        activity_adopt(activity, m, s);
         m->generation = s->machine ? s->machine->generation : 1;
         r = !s->machine || !same_machine(s->machine, m);
         if (r > 0 && s->machine) {

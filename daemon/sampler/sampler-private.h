@@ -13,6 +13,7 @@ struct Sampler {
         Sysfs *sysfs;
         Machine *machine;
         Source *sources[SOURCES_MAX];
+        Source *retired[SOURCES_MAX]; /* of the machine before, while the next one is made */
         SamplerStatus status;
         SourceState told[SOURCES_MAX];     /* state the last event was about */
         uint64_t told_ns[SOURCES_MAX];
@@ -21,7 +22,7 @@ struct Sampler {
         TopologyWatch watch;
         uint64_t fingerprint;
         WakePolicy wake_policy;
-        bool reprobe;
+        bool reprobe; /* read the machine anew at the next turn */
         uint64_t seq, prev_ns, next_retry_ns, suspended_ns;
         uint64_t n_reads, n_wakeups, n_missed, n_dropped, rss_bytes, rss_ns;
         int statm_fd;
@@ -35,5 +36,4 @@ void sampler_event_add(Sampler *s, const char *kind, int64_t cpu, const char *fo
 int sampler_machine_rebuild(Sampler *s);
 /* True where source i gave nothing until now and would give something. */
 bool sampler_source_would_work(Sampler *s, size_t i);
-/* keep: those that can live on in a new machine do. */
-void sampler_sources_close(Sampler *s, bool keep);
+void sampler_sources_close(Sampler *s);

@@ -164,7 +164,7 @@ int sampler_new(const SamplerConfig *c, Sysfs *sysfs, Sampler **ret) {
 Sampler *sampler_free(Sampler *s) {
         if (!s)
                 return NULL;
-        sampler_sources_close(s, false);
+        sampler_sources_close(s);
         topology_watch_deinit(&s->watch);
         closep(&s->statm_fd);
         (void) machine_free(s->machine);
@@ -258,8 +258,12 @@ int sampler_turn(Sampler *s, const Tick **ret) {
                 topology_watch_deinit(&s->watch);
                 topology_watch_init(&s->watch, s->sysfs);
                 r = sampler_machine_rebuild(s);
-                if (r < 0)
+                if (r == -ENOMEM)
                         return r;
+                if (r < 0) { /* sysfs is in the middle of a change: the old machine serves until the next turn */
+                        s->reprobe = true;
+                        r = 0;
+                }
         }
         s->tick->h = (TickHeader){
                 .seq = ++s->seq,

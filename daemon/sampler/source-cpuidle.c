@@ -24,6 +24,7 @@
 #include "sampler/source.h"
 
 #define IN_TURNS 64
+#define LOOK_AGAIN 4     /* turns in which a CPU without idle states is looked at each time */
 #define EXTRA_IN_TURNS 8 /* above and below, where descriptors run short */
 
 static const FieldId slot_fields[] = {
@@ -44,7 +45,7 @@ typedef struct CpuidleSource {
         Source base;
         Sysfs *sysfs; /* borrowed */
         uint32_t n_cpus, n_states; /* n_states: of the longest list */
-        uint64_t n_turns;
+        uint64_t n_turns, n_new_turns; /* of all instances, of this one */
         bool has[CPUIDLE_REJECTED + 1]; /* the kernel has such files */
         uint32_t offsets[CPUIDLE_REJECTED + 1][IDLE_STATES_MAX]; /* in a tick, UINT32_MAX: no such column */
         uint32_t offset_ns, offset_stat_idle;
@@ -53,6 +54,12 @@ typedef struct CpuidleSource {
         CpuidleCpu *cpus;
         CpuidleSlot *slots; /* [cpu][state] */
 } CpuidleSource;
+
+static unsigned n_states_of(const Machine *m, uint32_t cpu) {
+        uint16_t set = m->cpus[cpu].idle_set;
+
+        return set == UINT16_MAX ? 0 : m->idle_sets[set].n_states;
+}
 
 static CpuidleSlot *slot_of(CpuidleSource *s, uint32_t cpu, unsigned state) {
         return &s->slots[(size_t) cpu * s->n_states + state];
@@ -69,52 +76,6 @@ static Source *cpuidle_close(Source *source) {
                 free(s);
         }
         return NULL;
-}
-
-/* The set of a CPU: one known already, else discovered and added. UINT16_MAX: the CPU has none. */
-static int set_assign(Sysfs *sysfs, Machine *m, MachineCpu *cpu, uint32_t *n_differing) {
-        IdleSet set = {}, *grown;
-
-        if (cpuidle_sysfs_set(sysfs, cpu->id, &set) < 0)
-                return 0;
-        for (uint32_t i = 0; i < m->n_idle_sets; i++)
-                if (memcmp(&m->idle_sets[i], &set, sizeof(set)) == 0) {
-                        cpu->idle_set = (uint16_t) i;
-                        return 0;
-                }
-        if (m->n_idle_sets == UINT16_MAX || cpuidle_discover_set(sysfs, cpu->id, &set, n_differing) < 0)
-                return 0;
-        grown = realloc(m->idle_sets, (m->n_idle_sets + 1) * sizeof(*grown));
-        if (!grown)
-                return -ENOMEM;
-        m->idle_sets = grown;
-        m->idle_sets[m->n_idle_sets] = set;
-        cpu->idle_set = (uint16_t) m->n_idle_sets++;
-        return 0;
-}
-
-static int sets_discover(Sysfs *sysfs, Machine *m, SourceStatus *status) {
-        uint32_t n_differing = 0, n_states = 0;
-        CpuidleNames names;
-        int r;
-
-        cpuidle_discover_names(sysfs, &names, &n_differing);
-        memcpy(m->idle_driver, names.driver, sizeof(m->idle_driver));
-        memcpy(m->idle_governor, names.governor, sizeof(m->idle_governor));
-        for (uint32_t i = 0; i < m->n_cpus; i++) {
-                r = set_assign(sysfs, m, &m->cpus[i], &n_differing);
-                if (r < 0)
-                        return r;
-        }
-        for (uint32_t i = 0; i < m->n_idle_sets; i++)
-                n_states = MAX(n_states, m->idle_sets[i].n_states);
-        if (n_differing > 0)
-                (void) snprintf(status->detail, sizeof(status->detail), "%s, %u states, %u answers differ from sysfs",
-                        cpuidle_discover_method(sysfs), n_states, n_differing);
-        else
-                (void) snprintf(status->detail, sizeof(status->detail), "%s, %u states", cpuidle_discover_method(sysfs),
-                        n_states);
-        return (int) n_states;
 }
 
 static void column_add(Machine *m, FieldId field, unsigned state, uint8_t index, SourceStatus *status) {
@@ -151,7 +112,7 @@ static int cpuidle_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, 
         CpuidleSource *s;
         int n_states;
 
-        n_states = sets_discover(sysfs, m, status);
+        n_states = cpuidle_sets_discover(sysfs, m, status);
         if (n_states < 0)
                 return n_states;
         if (n_states == 0) {
@@ -182,10 +143,22 @@ static int cpuidle_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, 
         return 0;
 }
 
-static unsigned n_states_of(const Machine *m, uint32_t cpu) {
-        uint16_t set = m->cpus[cpu].idle_set;
+/* CPUs with the same states as before keep their descriptors, values and clocks. */
+static void cpuidle_adopt(Source *source, const Machine *m, Source *source_old, const Machine *m_old) {
+        CpuidleSource *s = (CpuidleSource *) source, *old = (CpuidleSource *) source_old;
 
-        return set == UINT16_MAX ? 0 : m->idle_sets[set].n_states;
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                uint32_t k = machine_cpu_index(m_old, m->cpus[i].id), n = n_states_of(m, i);
+
+                if (k == UINT32_MAX || n == 0 || n != n_states_of(m_old, k) ||
+                        memcmp(&m->idle_sets[m->cpus[i].idle_set], &m_old->idle_sets[m_old->cpus[k].idle_set],
+                                sizeof(IdleSet)) != 0)
+                        continue;
+                s->cpus[i] = old->cpus[k];
+                for (unsigned state = 0; state < n; state++)
+                        cpuidle_slot_move(slot_of(s, i, state), &s->budget, slot_of(old, k, state), &old->budget);
+        }
+        s->n_turns = old->n_turns;
 }
 
 static uint32_t offset_of(const Machine *m, FieldId field, uint8_t instance) {
@@ -305,6 +278,13 @@ static int cpu_read_seldom(CpuidleSource *s, const Machine *m, uint32_t cpu) {
         return changed;
 }
 
+/* A CPU comes online before its idle states do: 1 where they are there now. */
+static int cpu_look_again(CpuidleSource *s, const Machine *m, uint32_t cpu) {
+        if (s->n_new_turns >= LOOK_AGAIN && (s->n_turns + cpu) % IN_TURNS != 0)
+                return 0;
+        return sysfs_exists(s->sysfs, "sys/devices/system/cpu/cpu%u/cpuidle/state0/usage", m->cpus[cpu].id);
+}
+
 static void value_store(Tick *t, uint32_t offset, uint32_t cpu, uint64_t value, Reason reason) {
         if (offset == UINT32_MAX)
                 return;
@@ -338,7 +318,7 @@ static int cpu_turn(CpuidleSource *s, SourceTurn *turn, uint32_t cpu, SourceStat
 
         if (turn->machine->cpus[cpu].idle_set == UINT16_MAX) {
                 cpu_store(s, turn, cpu, REASON_NOT_APPLICABLE, REASON_NOT_APPLICABLE);
-                return 0;
+                return cpu_look_again(s, turn->machine, cpu);
         }
         if (!c->valid || (s->n_turns + cpu) % IN_TURNS == 0)
                 changed = cpu_read_seldom(s, turn->machine, cpu);
@@ -360,7 +340,7 @@ static int cpu_turn(CpuidleSource *s, SourceTurn *turn, uint32_t cpu, SourceStat
         cpu_settle(s, turn, cpu, n_exits);
         c->valid = true;
         c->error = 0;
-        cpu_store(s, turn, cpu, REASON_NONE, REASON_NONE);
+        cpu_store(s, turn, cpu, REASON_NONE, c->lag.is_restarted ? REASON_RESET : REASON_NONE);
         return changed;
 }
 
@@ -380,6 +360,7 @@ static int cpuidle_read(Source *source, SourceTurn *turn, SourceStatus *status) 
                 status->hint[0] = 0;
         }
         s->n_turns++;
+        s->n_new_turns++;
         return changed;
 }
 
@@ -387,6 +368,7 @@ const SourceOps source_ops_cpuidle = {
         .name = "cpuidle",
         .passive = true,
         .probe = cpuidle_probe,
+        .adopt = cpuidle_adopt,
         .open = cpuidle_open,
         .read = cpuidle_read,
         .close = cpuidle_close,

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* Inside of the cpuidle source: its counters on kept descriptors (cpuidle-files.c) and what they mean (source-cpuidle.c). */
+/* Inside of the cpuidle source: its states (cpuidle-sets.c), its counters on kept descriptors (cpuidle-files.c). */
 
 #include "cstated/field.h"
 
+#include "model/machine.h"
+#include "sampler/status.h"
 #include "sampler/sysfs.h"
+
+/*
+ * Fills driver, governor, idle sets and each CPU's set; the status' detail says by whom. The number of states of the
+ * longest list (0: no cpuidle), or -ENOMEM.
+ */
+int cpuidle_sets_discover(Sysfs *sysfs, Machine *m, SourceStatus *status);
 
 typedef enum CpuidleFile {
         CPUIDLE_USAGE,
@@ -39,6 +47,8 @@ void cpuidle_budget_init(CpuidleBudget *b, size_t n_slots);
 bool cpuidle_slot_has_extra(const CpuidleSlot *slot, const CpuidleBudget *b);
 void cpuidle_slot_init(CpuidleSlot *slot);
 void cpuidle_slot_deinit(CpuidleSlot *slot, CpuidleBudget *b);
+/* Hands descriptors and values over; from is as after init then. */
+void cpuidle_slot_move(CpuidleSlot *to, CpuidleBudget *b, CpuidleSlot *from, CpuidleBudget *b_from);
 /*
  * One number of state `state` of CPU `cpu`: from the kept descriptor, else opened, and kept where `keep` says so and
  * the budget allows. -errno.

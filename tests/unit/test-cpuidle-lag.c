@@ -158,6 +158,25 @@ static void test_accounts_that_disagree(void **state) {
         }
 }
 
+/* Found asleep: the sleep it shows at its first exit began an hour ago. A new baseline, then all is right. */
+static void test_sleep_from_before(void **state) {
+        CpuidleReading r = { .now_ns = SECOND, .stat_idle_ns = 3600 * SECOND, .jiffy_ns = 10 * MS, .time_ns = 7 };
+        CpuidleLag lag = {};
+
+        (void) cpuidle_lag_settle(&lag, &r);
+        assert_false(lag.is_restarted);
+        cpuidle_lag_sleep(&lag, 2 * SECOND);
+        r = (CpuidleReading){ .now_ns = 3 * SECOND, .stat_idle_ns = 3602 * SECOND, .jiffy_ns = 10 * MS, .n_exits = 1,
+                .time_ns = 3601 * SECOND };
+        assert_true(cpuidle_lag_settle(&lag, &r) == 3 * SECOND);
+        assert_true(lag.is_restarted);
+        r.now_ns += SECOND;
+        r.stat_idle_ns += SECOND / 2;
+        r.time_ns += SECOND / 2;
+        assert_true(cpuidle_lag_settle(&lag, &r) == 4 * SECOND);
+        assert_false(lag.is_restarted);
+}
+
 /* A CPU that comes back with lower counters begins anew. */
 static void test_reset(void **state) {
         CpuidleReading r = { .now_ns = SECOND, .time_ns = 500 * MS, .n_exits = 3, .stat_idle_ns = 0, .jiffy_ns = 10 * MS };
@@ -176,6 +195,7 @@ int main(void) {
                 cmocka_unit_test(test_half_busy),
                 cmocka_unit_test(test_without_stat),
                 cmocka_unit_test(test_accounts_that_disagree),
+                cmocka_unit_test(test_sleep_from_before),
                 cmocka_unit_test(test_reset),
         };
 
