@@ -24,7 +24,7 @@ typedef struct Resolve {
 
 /* One field over another, entities sorted by the target they belong to. */
 typedef struct Term {
-        FieldId num, den_field;
+        FieldId num, den_field, ratio; /* ratio: kept by rollups, FIELD_NONE */
         MetricDenominator den;
         uint32_t *order, *first; /* order[first[t]] .. order[first[t + 1] - 1] are target t's */
 } Term;
@@ -36,6 +36,23 @@ static void want_field(Plan *p, FieldId field) {
                 if (p->fields[i] == field)
                         return;
         p->fields[p->n_fields++] = field;
+}
+
+/* Ratios whose spread over ticks rollups keep. */
+static FieldId kept_ratio(const MetricSpec *m) {
+        static const struct {
+                const char *id;
+                FieldId field;
+        } kept[] = {
+                { "busy", FIELD_RATIO_BUSY }, { "c1", FIELD_RATIO_C1 }, { "c6", FIELD_RATIO_C6 },
+                { "pc6", FIELD_RATIO_PC6 }, { "pkg_watts", FIELD_RATIO_PKG_WATTS },
+                { "ram_watts", FIELD_RATIO_RAM_WATTS }, { "wakeups", FIELD_RATIO_WAKEUPS },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+                if (strcmp(kept[i].id, m->id) == 0)
+                        return kept[i].field;
+        return FIELD_NONE;
 }
 
 int plan_init(Plan *p, const QuerySpec *spec) {
@@ -51,6 +68,7 @@ int plan_init(Plan *p, const QuerySpec *spec) {
                 want_field(p, m->denominator);
                 want_field(p, m->alt_numerator);
                 want_field(p, m->alt_denominator);
+                want_field(p, kept_ratio(m));
         }
         return 0;
 }
@@ -187,7 +205,7 @@ static int add_member(Plan *p, const Member *m) {
 
 /* The slots of one entity's numerator and denominator; 0 where the layout lacks them, 1 where they were added. */
 static int add_slots(Resolve *r, const Term *t, uint8_t instance, uint32_t e) {
-        const LayoutColumn *n = layout_find(r->layout, t->num, instance), *d = NULL;
+        const LayoutColumn *n = layout_find(r->layout, t->num, instance), *d = NULL, *ratio;
         Member m;
         int code;
 
@@ -199,10 +217,13 @@ static int add_slots(Resolve *r, const Term *t, uint8_t instance, uint32_t e) {
                 if (!d)
                         return 0;
         }
+        ratio = t->ratio != FIELD_NONE ? layout_find(r->layout, t->ratio, 0) : NULL;
         m = (Member){
                 .num = n->offset + e,
                 .den = d ? d->offset + e : PLAN_SLOT_TIME,
                 .scale = metric_base_units(n),
+                .spread = ratio ? ratio->offset + e : PLAN_SLOT_NONE,
+                .spread_scale = ratio ? ratio->scale : 1,
                 .last = NAN,
         };
         code = add_member(r->plan, &m);
@@ -261,6 +282,8 @@ static size_t metric_terms(const MetricSpec *m, const Layout *l, Term ret[2]) {
         if (!metric_use(m, l, &use))
                 return 0;
         ret[n++] = (Term){ .num = use.numerator, .den = use.den, .den_field = use.denominator };
+        if (field_spec(kept_ratio(m))->scope == field_spec(use.numerator)->scope)
+                ret[0].ratio = kept_ratio(m);
         if ((m->flags & METRIC_SUM_FIELDS) && layout_find(l, m->alt_numerator, 0))
                 ret[n++] = (Term){ .num = m->alt_numerator, .den = m->den, .den_field = m->alt_denominator };
         return n;
@@ -288,6 +311,7 @@ static int resolve_group(Resolve *r, const MetricSpec *m, Scope scope, const cha
                         return code;
                 s->first_member = (uint32_t) first;
                 s->n_members = (uint32_t) (r->plan->n_members - first);
+                s->is_own = n_terms == 1 && field_spec(terms[0].num)->scope == scope;
                 s->by_member = (m->flags & METRIC_SUM_WATTS) ||
                         ((m->flags & METRIC_SETTLED) && s->n_members > 1 && m->kind == METRIC_RATIO);
         }

@@ -49,12 +49,18 @@ static void world_lay_out(World *w) {
                 world_busy(w, i, 10);
 }
 
-void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us) {
+#define FOREVER (100ULL * 365 * 86400 * USEC_PER_SEC)
+
+static void world_begin(World *w, Machine *m, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec) {
         StoreConfig c = STORE_CONFIG_INIT;
 
         *w = (World){ .machine = m ? m : world_machine(), .time_us = start_us, .step_us = step_us };
-        c.raw_retention_usec = c.minute_retention_usec = c.hour_retention_usec = 100ULL * 365 * 86400 * USEC_PER_SEC;
-        assert_true(asprintf(&w->dir, "%s/cstated-test-XXXXXX", getenv("TMPDIR") ?: "/tmp") > 0);
+        c.raw_retention_usec = raw_usec;
+        c.minute_retention_usec = minute_usec;
+        c.hour_retention_usec = FOREVER;
+        /* in memory, where thousands of commits cost nothing */
+        assert_true(asprintf(&w->dir, "%s/cstated-test-XXXXXX",
+                            getenv("TMPDIR") ?: access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") > 0);
         assert_non_null(mkdtemp(w->dir));
         assert_true(asprintf(&w->path, "%s/w.db", w->dir) > 0);
         c.path = w->path;
@@ -65,6 +71,14 @@ void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us) {
         w->sample.h.epoch = 1;
         w->totals = totals_new();
         assert_non_null(w->totals);
+}
+
+void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us) {
+        world_begin(w, m, start_us, step_us, FOREVER, FOREVER);
+}
+
+void world_open_expiring(World *w, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec) {
+        world_begin(w, NULL, start_us, step_us, raw_usec, minute_usec);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {

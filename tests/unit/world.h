@@ -28,6 +28,8 @@ typedef struct World {
 Machine *world_machine(void);
 /* Takes m (NULL: world_machine()). */
 void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us);
+/* The same where raw ticks and minutes expire. */
+void world_open_expiring(World *w, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec);
 void world_close(World *w);
 /* The machine changes; takes m. */
 void world_change(World *w, Machine *m);
