@@ -36,6 +36,9 @@
 #define SLACK_NS 10000000ULL     /* readings of one turn lie this far apart */
 #define APERF_PER_TSC 16         /* turbo over base, generously */
 
+/* No counter moves by more in one interval; sums over all CPUs and states of a machine then fit 63 bits. */
+#define DELTA_MAX (INT64_C(1) << 46)
+
 #define MAX_PACKAGE_WATTS 1000.0
 #define MAX_DRAM_WATTS 500.0
 #define MAX_CORE_WATTS 100.0
@@ -142,7 +145,7 @@ static Reason slot_difference(SampleDelta *d, const LayoutColumn *c, Base *b, ui
         }
         rule.max_delta = max_delta(d, c, b, h, span);
         r = counter_delta(&rule, b->value, cur, &delta);
-        if (r == REASON_NONE && delta > INT64_MAX)
+        if (r == REASON_NONE && delta > DELTA_MAX)
                 r = REASON_OUT_OF_RANGE;
         if (r == REASON_NONE) {
                 uint64_t rest = b->rest + delta;
