@@ -5,10 +5,11 @@
  * What one has gained over the other since the last settled reading is how much the sleep in progress has grown. It
  * began after the reading before, since the CPU has left idle in between, so it is no longer than the interval.
  *
- * The two drift apart by some microseconds an entry (the way into the idle state and out of it). That is taken off, and
- * where a CPU leaves idle often nothing is carried from one interval to the next: its sleeps are short. A lag of less
- * than two steps is noise and counts as none; what remains of it is caught by the last rule, that the clock moves by no
- * less than the idle time it stands for.
+ * The two drift apart by some microseconds an entry (the way into the idle state and out of it) and by whatever else
+ * one counts and the other does not. An allowance for that is taken off, so that nothing piles up, and where a CPU
+ * leaves idle often nothing is carried from one interval to the next: its sleeps are short. A lag of less than three
+ * steps is noise (they round, and the two are not read at once) and counts as none; what remains of it is caught by the last rule, that the clock moves by no less than the
+ * idle time it stands for.
  */
 
 #include "cstated/macro.h"
@@ -16,6 +17,8 @@
 #include "sampler/cpuidle-lag.h"
 
 #define OVERHEAD_NS 5000 /* an idle entry's, of what /proc/stat calls idle and cpuidle does not */
+#define DRIFT 128        /* 1/128 of the time, whatever the reason */
+#define NOISE 3          /* jiffies */
 #define OFTEN 32         /* exits an interval from which on sleeps are short */
 
 /* How much later the sleep in progress is than it was, signed. */
@@ -23,7 +26,7 @@ static int64_t growth(const CpuidleLag *l, const CpuidleReading *r) {
         if (r->stat_idle_ns == UINT64_MAX || l->stat_idle_ns == UINT64_MAX || r->stat_idle_ns < l->stat_idle_ns)
                 return 0;
         return (int64_t) (r->stat_idle_ns - l->stat_idle_ns) - (int64_t) (r->time_ns - l->time_ns) -
-                (int64_t) (MIN(r->n_exits, (uint64_t) 1 << 32) * OVERHEAD_NS);
+                (int64_t) (MIN(r->n_exits, (uint64_t) 1 << 32) * OVERHEAD_NS + (r->now_ns - l->span_ns) / DRIFT);
 }
 
 static uint64_t lag_estimate(const CpuidleLag *l, const CpuidleReading *r) {
@@ -53,7 +56,7 @@ uint64_t cpuidle_lag_settle(CpuidleLag *l, const CpuidleReading *r) {
 
         if (comparable && !restarted) {
                 lag = lag_estimate(l, r);
-                if (lag >= 2 * r->jiffy_ns)
+                if (lag >= NOISE * r->jiffy_ns)
                         span -= lag;
                 span = MAX(span, l->span_ns + (r->time_ns - l->time_ns));
         }
