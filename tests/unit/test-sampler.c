@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "sampler/sampler.h"
+#include "sampler/sampler-private.h"
 #include "tests/unit/sysfs-fixture.h"
 
 #define CPU "sys/devices/system/cpu"
@@ -215,6 +215,51 @@ static void test_fewer_sources(void **state) {
         s = sampler_free(s);
 }
 
+/* What was absent is looked for again: not each turn, but when its time has come; then it is a new machine, and told. */
+static void test_source_comes_back(void **state) {
+        Fixture *f = *state;
+        const Tick *t;
+        FrameEvent e;
+        Sampler *s;
+
+        fixture_remove(f, "proc/interrupts");
+        s = start(f);
+        assert_int_equal(sampler_turn(s, &t), 0);
+        fixture_write(f, "     CPU0       CPU1\n  9:          1          2   acpi\n", "proc/interrupts");
+        assert_int_equal(sampler_turn(s, &t), 0);
+        assert_int_equal(status_of(s, "irq")->state, SOURCE_ABSENT);
+        assert_true(s->next_retry_ns - s->prev_ns <= 60000000000ULL); /* within the minute */
+        s->next_retry_ns = 0;
+        assert_int_equal(sampler_turn(s, &t), 1);
+        assert_int_equal(status_of(s, "irq")->state, SOURCE_OK);
+        assert_int_equal(status_of(s, "irq")->error, 0);
+        assert_int_equal(sampler_machine(s)->generation, 2);
+        assert_int_equal(t->values[layout_find(&sampler_machine(s)->layout, FIELD_IRQ, 0)->offset + 1], 2);
+        assert_int_equal(sampler_take_event(s, &e), 1);
+        assert_string_equal(e.kind, "source");
+        assert_int_equal(strncmp(e.text, "irq: absent -> ok", 17), 0);
+        assert_int_equal(sampler_turn(s, &t), 0);
+        s = sampler_free(s);
+}
+
+/* A source that comes and goes every turn is told of once a minute. */
+static void test_flapping_is_told_once(void **state) {
+        Fixture *f = *state;
+        Sampler *s = start(f);
+        unsigned n_events = 0;
+        const Tick *t;
+        FrameEvent e;
+
+        for (unsigned i = 0; i < 100; i++) {
+                fixture_write(f, i % 2 ? "     CPU0       CPU1\n  9:          1          2   acpi\n" : "", "proc/interrupts");
+                assert_true(sampler_turn(s, &t) >= 0);
+        }
+        while (sampler_take_event(s, &e))
+                n_events++;
+        assert_int_equal(n_events, 1);
+        s = sampler_free(s);
+}
+
 static void test_no_cpus(void **state) {
         SamplerConfig config = SAMPLER_CONFIG_INIT;
         Fixture *f = *state;
@@ -290,6 +335,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_unreadable_for_a_moment, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_driver_change, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_fewer_sources, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_source_comes_back, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_flapping_is_told_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_no_cpus, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_losses_are_told, setup, teardown),
                 cmocka_unit_test(test_words),
