@@ -297,8 +297,8 @@ class FirstLight(unittest.TestCase):
                 elif column.endswith("MHz"):
                     self.near(float(mine), float(text), what, 0.03, 2)
                 else:
-                    # turbostat derives C1 from registers it reads one after another
-                    self.near(float(mine), float(text), what, 0.03, 0.15 if column == "CPU%c1" else 0.05)
+                    # turbostat derives C1 as a remainder: it carries the absolute errors of all the others
+                    self.near(float(mine), float(text), what, 0.03, 1.0 if column == "CPU%c1" else 0.05)
                 compared += 1
         self.assertGreater(compared, 15 * len(theirs) / 2)
 
