@@ -230,6 +230,18 @@ static int add_slots(Resolve *r, const Term *t, uint8_t instance, uint32_t e) {
         return code < 0 ? code : 1;
 }
 
+/* Without cpuidle idletrace counts the default idle loop as state 1 and polling as state 0; snapshot names them so too. */
+static const char *const nameless[] = { "POLL", "IDLE" };
+
+static int state_index(const Machine *m, uint32_t cpu, const char *name) {
+        if (machine_idle_set(m, cpu))
+                return machine_state_index(m, cpu, name);
+        for (unsigned i = 0; i < ARRAY_SIZE(nameless); i++)
+                if (strcmp(nameless[i], name) == 0)
+                        return (int) i;
+        return -1;
+}
+
 /* One entity: its state of that name, all its states that sleep, or just its one slot. */
 static int add_entity(Resolve *r, const MetricSpec *m, const Term *t, const char *state, uint32_t e) {
         int code = 0;
@@ -237,7 +249,7 @@ static int add_entity(Resolve *r, const MetricSpec *m, const Term *t, const char
         if (!field_is_by_state(t->num))
                 return add_slots(r, t, 0, e);
         if (state[0]) {
-                int i = machine_state_index(r->machine, e, state);
+                int i = state_index(r->machine, e, state);
 
                 return i < 0 ? 0 : add_slots(r, t, (uint8_t) i, e);
         }
@@ -329,6 +341,26 @@ static bool state_is_known(const Machine *m, uint32_t i, uint32_t k) {
         return false;
 }
 
+/* The names that CPUs without cpuidle count under, where no set has them. */
+static int resolve_nameless(Resolve *r, const MetricSpec *m, Scope scope, const Term *terms, size_t n_terms) {
+        const Machine *machine = r->machine;
+        bool any = false;
+        int code = 0;
+
+        for (uint32_t i = 0; i < machine->n_cpus && !any; i++)
+                any = !machine_idle_set(machine, i);
+        for (unsigned i = 0; any && i < ARRAY_SIZE(nameless) && code == 0; i++) {
+                bool known = false;
+
+                for (uint32_t a = 0; a < machine->n_idle_sets && !known; a++)
+                        for (uint32_t b = 0; b < machine->idle_sets[a].n_states && !known; b++)
+                                known = strcmp(machine->idle_sets[a].states[b].name, nameless[i]) == 0;
+                if (!known)
+                        code = resolve_group(r, m, scope, nameless[i], terms, n_terms);
+        }
+        return code;
+}
+
 /* A group for each name of an idle state, in the order of the sets. */
 static int resolve_states(Resolve *r, const MetricSpec *m, Scope scope, const Term *terms, size_t n_terms) {
         const Machine *machine = r->machine;
@@ -346,7 +378,7 @@ static int resolve_states(Resolve *r, const MetricSpec *m, Scope scope, const Te
                         if (code != 0)
                                 return code;
                 }
-        return 0;
+        return resolve_nameless(r, m, scope, terms, n_terms);
 }
 
 static int resolve_metric(Resolve *r, const MetricSpec *m) {

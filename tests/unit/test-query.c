@@ -29,7 +29,7 @@ static void assert_near(double a, double b, double share) {
 
 /* Parses and runs; fails the test on any refusal. States are copied to where their name outlives the query. */
 static Result run(World *w, const char *text) {
-        static const char *const names[] = { "POLL", "C1", "C1E", "C6", "C8" };
+        static const char *const names[] = { "POLL", "C1", "C1E", "C6", "IDLE" };
         Result result = { .rows = calloc(ROWS_MAX, sizeof(QueryRow)) };
         char *copy = strdup(text);
         QueryParam params[16];
@@ -342,6 +342,41 @@ static void test_hybrid_states(void **state) {
         free(r.rows);
         r = run(&w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=idle_usage&state=C1E&agg=sum"));
         assert_int_equal(r.n, 4);
+        free(r.rows);
+        world_close(&w);
+}
+
+/* Without cpuidle idletrace still counts polling and the default idle loop. */
+static void test_nameless_states(void **state) {
+        Machine *m = world_machine();
+        World w;
+        Result r;
+
+        m->n_idle_sets = 0;
+        for (uint32_t i = 0; i < 8; i++)
+                m->cpus[i].idle_set = UINT16_MAX;
+        m->layout.n_columns = 0;
+        for (uint8_t i = 0; i < 2; i++) {
+                assert_non_null(fixture_column(m, FIELD_TRACE_ENTRIES, i));
+                assert_non_null(fixture_column(m, FIELD_TRACE_NS, i));
+        }
+        machine_finish_layout(m);
+        world_open(&w, m, BASE_US, USEC_PER_SEC);
+        for (uint32_t i = 0; i < 8; i++) {
+                world_set(&w, FIELD_TRACE_ENTRIES, 0, i, 3);
+                world_set(&w, FIELD_TRACE_ENTRIES, 1, i, 40);
+        }
+        world_ticks(&w, 1);
+        r = run(&w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=idle_usage&scope=node&agg=sum"));
+        assert_int_equal(r.n, 2);
+        assert_string_equal(r.rows[0].state, "POLL");
+        assert_int_equal(r.rows[0].sum_count, 24);
+        assert_string_equal(r.rows[1].state, "IDLE");
+        assert_int_equal(r.rows[1].sum_count, 320);
+        free(r.rows);
+        r = run(&w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=wakeups&cpu=3&agg=sum"));
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.rows[0].sum_count, 40);
         free(r.rows);
         world_close(&w);
 }
@@ -662,6 +697,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_temperature, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_states_by_name, setup, teardown),
                 cmocka_unit_test(test_hybrid_states),
+                cmocka_unit_test(test_nameless_states),
                 cmocka_unit_test_setup_teardown(test_hotplug, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_filters, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_gaps, setup, teardown),
