@@ -315,7 +315,7 @@ int store_adopt_chunk(Store *s, sqlite3_stmt *q) {
                 free(json);
                 return r;
         }
-        r = chunk_open(&c, bytes, size);
+        r = chunk_open_memory(&c, bytes, size);
         if (r < 0)
                 return r;
         times = calloc(3 * c.n, sizeof(*times));

@@ -96,14 +96,17 @@ static int writer_reserve(Writer *w, size_t more) {
         return 0;
 }
 
-static int put_column(Writer *w, size_t n, bool with_reasons, size_t n_columns) {
-        for (size_t e = 0; e < n_columns; e++) {
+static int put_column(Writer *w, size_t n, size_t n_entities) {
+        CodecNeighbour beside = {};
+
+        for (size_t e = 0; e < n_entities; e++) {
                 int r = writer_reserve(w, codec_bound(n));
 
                 if (r < 0)
                         return r;
-                w->size += codec_encode(
-                        &w->values[e * n], with_reasons ? &w->reasons[e * n] : NULL, n, w->bytes + w->size);
+                w->size +=
+                        codec_encode(&w->values[e * n], &w->reasons[e * n], n, &beside, w->bytes + w->size);
+                beside = (CodecNeighbour){&w->values[e * n], &w->reasons[e * n]};
         }
         return 0;
 }
@@ -130,7 +133,8 @@ static int put_times(Writer *w, const TickRows *rows) {
                 drift[i] = (int64_t) (t->dt_ns - (t->end_us - t->start_us) * 1000);
                 previous = t;
         }
-        return put_column(w, rows->n, false, 3);
+        memset(w->reasons, REASON_NONE, 3 * rows->n);
+        return put_column(w, rows->n, 3);
 }
 
 static size_t widest_column(const Layout *l) {
@@ -182,7 +186,7 @@ int chunk_encode(const Layout *l, const TickRows *rows, uint8_t **ret, size_t *r
                 size_t from = w.size;
 
                 tick_rows_gather(rows, c->offset, n_entities, w.values, w.reasons);
-                r = put_column(&w, rows->n, true, n_entities);
+                r = put_column(&w, rows->n, n_entities);
                 if (r < 0)
                         return r;
                 put_entry(&w, i + 1, c->field, c->instance, data, from);
@@ -195,63 +199,102 @@ int chunk_encode(const Layout *l, const TickRows *rows, uint8_t **ret, size_t *r
 
 /* ---- reading ---- */
 
-static const uint8_t *chunk_entry(const Chunk *c, size_t i) {
-        return c->bytes + HEAD_SIZE + i * ENTRY_SIZE;
-}
-
-static int chunk_check_directory(const Chunk *c) {
-        size_t previous = 0, room = c->size - c->data;
-
-        for (size_t i = 0; i < c->n_columns; i++) {
-                size_t offset = get32(chunk_entry(c, i) + 4);
-
-                if (offset < previous || offset > room)
-                        return -EBADMSG;
-                previous = offset;
-        }
-        return get16(chunk_entry(c, 0)) == FIELD_NONE ? 0 : -EBADMSG;
-}
-
-int chunk_open(Chunk *c, const uint8_t *bytes, size_t size) {
-        *c = (Chunk){.bytes = bytes, .size = size};
-        if (size < HEAD_SIZE + ENTRY_SIZE || get16(bytes) != CHUNK_MAGIC ||
-                get16(bytes + 2) != CHUNK_VERSION)
+static int chunk_parse_head(Chunk *c, const uint8_t *head, uint32_t *ret_crc) {
+        if (get16(head) != CHUNK_MAGIC || get16(head + 2) != CHUNK_VERSION)
                 return -EBADMSG;
-        c->n = get16(bytes + 8);
-        c->n_columns = get16(bytes + 10);
+        *ret_crc = get32(head + 4);
+        c->n = get16(head + 8);
+        c->n_columns = get16(head + 10);
         c->data = HEAD_SIZE + c->n_columns * ENTRY_SIZE;
-        if (c->n == 0 || c->n > CODEC_TICKS_MAX || c->n_columns == 0 || c->data > size)
-                return -EBADMSG;
-        if (checksum(bytes + 8, c->data - 8) != get32(bytes + 4))
-                return -EBADMSG;
         for (unsigned s = 0; s < SCOPE_N; s++)
-                c->n_entities[s] = get32(bytes + 12 + s * 4);
-        return chunk_check_directory(c);
+                c->n_entities[s] = get32(head + 12 + s * 4);
+        if (c->n == 0 || c->n > CODEC_TICKS_MAX || c->n_columns == 0 ||
+                c->n_columns > ARRAY_SIZE(c->columns))
+                return -EBADMSG;
+        return c->data <= c->size ? 0 : -EBADMSG;
+}
+
+static int chunk_parse_directory(Chunk *c, const uint8_t *entry) {
+        size_t room = c->size - c->data;
+
+        for (size_t i = 0; i < c->n_columns; i++, entry += ENTRY_SIZE) {
+                uint32_t field = get16(entry);
+
+                c->columns[i] = (ChunkColumn){
+                        .field = field < FIELD_N ? (FieldId) field : FIELD_NONE,
+                        .instance = entry[2],
+                        .offset = get32(entry + 4),
+                        .crc = get32(entry + 8),
+                };
+                if (c->columns[i].offset > room ||
+                        (i > 0 && c->columns[i].offset < c->columns[i - 1].offset))
+                        return -EBADMSG;
+        }
+        return c->columns[0].field == FIELD_NONE ? 0 : -EBADMSG;
+}
+
+int chunk_open(Chunk *c, ChunkReadFn read, void *userdata, size_t size) {
+        const uint8_t *p;
+        uint32_t crc;
+        int r;
+
+        c->read = read;
+        c->userdata = userdata;
+        c->size = size;
+        if (size < HEAD_SIZE + ENTRY_SIZE)
+                return -EBADMSG;
+        r = read(userdata, 0, HEAD_SIZE, &p);
+        if (r == 0)
+                r = chunk_parse_head(c, p, &crc);
+        if (r == 0)
+                r = read(userdata, 0, c->data, &p);
+        if (r < 0)
+                return r;
+        if (checksum(p + 8, c->data - 8) != crc)
+                return -EBADMSG;
+        return chunk_parse_directory(c, p + HEAD_SIZE);
+}
+
+static int read_memory(void *userdata, size_t at, size_t n, const uint8_t **ret) {
+        *ret = (const uint8_t *) userdata + at;
+        return 0;
+}
+
+int chunk_open_memory(Chunk *c, const uint8_t *bytes, size_t size) {
+        return chunk_open(c, read_memory, (void *) (uintptr_t) bytes, size);
 }
 
 /* The bytes of directory entry i, checked against their sum. */
 static int chunk_bytes(const Chunk *c, size_t i, const uint8_t **ret, const uint8_t **ret_end) {
-        const uint8_t *e = chunk_entry(c, i);
-        size_t from = get32(e + 4);
-        size_t to = i + 1 < c->n_columns ? get32(e + ENTRY_SIZE + 4) : c->size - c->data;
+        size_t from = c->columns[i].offset;
+        size_t n = (i + 1 < c->n_columns ? c->columns[i + 1].offset : c->size - c->data) - from;
+        int r;
 
-        if (checksum(c->bytes + c->data + from, to - from) != get32(e + 8))
+        r = c->read(c->userdata, c->data + from, n, ret);
+        if (r < 0)
+                return r;
+        if (checksum(*ret, n) != c->columns[i].crc)
                 return -EBADMSG;
-        *ret = c->bytes + c->data + from;
-        *ret_end = c->bytes + c->data + to;
+        *ret_end = *ret + n;
         return 0;
 }
 
 int chunk_times(const Chunk *c, uint64_t *start_us, uint64_t *end_us, uint64_t *dt_ns) {
         const uint8_t *p, *end;
         uint64_t *columns[3] = {end_us, start_us, dt_ns};
-        uint8_t reasons[CODEC_TICKS_MAX];
+        uint8_t reasons[3][CODEC_TICKS_MAX];
+        int r;
 
-        if (chunk_bytes(c, 0, &p, &end) < 0)
-                return -EBADMSG;
-        for (unsigned k = 0; k < 3; k++)
-                if (codec_decode(&p, end, c->n, (int64_t *) columns[k], reasons) < 0)
+        r = chunk_bytes(c, 0, &p, &end);
+        if (r < 0)
+                return r;
+        for (unsigned k = 0; k < 3; k++) {
+                CodecNeighbour beside = {
+                        k > 0 ? (const int64_t *) columns[k - 1] : NULL, reasons[k > 0 ? k - 1 : 0]};
+
+                if (codec_decode(&p, end, c->n, &beside, (int64_t *) columns[k], reasons[k]) < 0)
                         return -EBADMSG;
+        }
         if (p != end)
                 return -EBADMSG;
         for (size_t i = 0; i < c->n; i++) {
@@ -263,28 +306,23 @@ int chunk_times(const Chunk *c, uint64_t *start_us, uint64_t *end_us, uint64_t *
         return 0;
 }
 
-FieldId chunk_column_field(const Chunk *c, size_t i, uint8_t *ret_instance) {
-        const uint8_t *e = chunk_entry(c, i);
-        uint32_t field = get16(e);
-
-        *ret_instance = e[2];
-        return field < FIELD_N ? (FieldId) field : FIELD_NONE;
-}
-
 int chunk_column(const Chunk *c, FieldId field, uint8_t instance, int64_t *values, uint8_t *reasons) {
         uint32_t n_entities = c->n_entities[field_spec(field)->scope];
+        CodecNeighbour beside = {};
+        const uint8_t *p, *end;
+        size_t i = 1;
+        int r;
 
-        for (size_t i = 1; i < c->n_columns; i++) {
-                const uint8_t *e = chunk_entry(c, i), *p, *end;
-
-                if (get16(e) != (uint32_t) field || e[2] != instance)
-                        continue;
-                if (chunk_bytes(c, i, &p, &end) < 0)
-                        return -EBADMSG;
-                for (uint32_t k = 0; k < n_entities; k++)
-                        if (codec_decode(&p, end, c->n, &values[k * c->n], &reasons[k * c->n]) < 0)
-                                return -EBADMSG;
-                return p == end ? 0 : -EBADMSG;
+        while (i < c->n_columns && (c->columns[i].field != field || c->columns[i].instance != instance))
+                i++;
+        if (i == c->n_columns)
+                return -ENODATA;
+        r = chunk_bytes(c, i, &p, &end);
+        for (uint32_t k = 0; r == 0 && k < n_entities; k++) {
+                r = codec_decode(&p, end, c->n, &beside, &values[k * c->n], &reasons[k * c->n]);
+                beside = (CodecNeighbour){&values[k * c->n], &reasons[k * c->n]};
         }
-        return -ENODATA;
+        if (r == 0 && p != end)
+                r = -EBADMSG;
+        return r;
 }

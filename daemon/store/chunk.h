@@ -51,21 +51,31 @@ void tick_rows_gather(const TickRows *rows, size_t slot, size_t n_slots, int64_t
 /* *ret is malloc'd. rows->n in 1 ... CODEC_TICKS_MAX, rows->n_values == l->n_values. -ENOMEM, -EFBIG. */
 int chunk_encode(const Layout *l, const TickRows *rows, uint8_t **ret, size_t *ret_size);
 
+/* Gives bytes [at, at + n) of a chunk; *ret is good until the next call. 0, -errno. */
+typedef int (*ChunkReadFn)(void *userdata, size_t at, size_t n, const uint8_t **ret);
+
+typedef struct ChunkColumn {
+        FieldId field; /* FIELD_NONE: the times, or a field that only a newer version knows */
+        uint8_t instance;
+        uint32_t offset, crc;
+} ChunkColumn;
+
 typedef struct Chunk {
-        const uint8_t *bytes; /* borrowed */
+        ChunkReadFn read;
+        void *userdata;
         size_t size;
-        size_t n; /* ticks */
-        size_t n_columns;
+        size_t n;         /* ticks */
+        size_t n_columns; /* directory entries, the times being the first */
         uint32_t n_entities[SCOPE_N];
         size_t data; /* offset of the data */
+        ChunkColumn columns[LAYOUT_COLUMNS_MAX + 1];
 } Chunk;
 
-/* Checks head and directory. -EBADMSG where damaged. */
-int chunk_open(Chunk *c, const uint8_t *bytes, size_t size);
+/* Reads and checks head and directory. -EBADMSG where damaged; -errno of read. */
+int chunk_open(Chunk *c, ChunkReadFn read, void *userdata, size_t size);
+/* The same over memory, which is borrowed. */
+int chunk_open_memory(Chunk *c, const uint8_t *bytes, size_t size);
 /* n each. -EBADMSG. */
 int chunk_times(const Chunk *c, uint64_t *start_us, uint64_t *end_us, uint64_t *dt_ns);
-/* Directory entry i (from 1): which column. Field ids a newer version may have written come as FIELD_NONE.
- */
-FieldId chunk_column_field(const Chunk *c, size_t i, uint8_t *ret_instance);
 /* All entities of a column, values[e * n + i]. -ENODATA: the chunk has no such column; -EBADMSG. */
 int chunk_column(const Chunk *c, FieldId field, uint8_t instance, int64_t *values, uint8_t *reasons);

@@ -4,13 +4,14 @@
  * minutes of 60 counters' differences: residuals to a sampled median or to the previous value, zigzag,
  * bit-packed at the width that costs least, the few that do not fit apart.
  *
- *   column  := [nulls] body
+ *   column  := SAME | [nulls] body | DIFFERENCE body
  *   nulls   := NULLS_BITMAP reason bitmap | NULLS_RUNS n_runs (reason length)*         (lengths sum to n)
  *   body    := ALL_NULL reason | ZERO | CONSTANT zigzag-varint
  *            | tag base n_exceptions bits (position high)*       tag = PREVIOUS? | width 0 ... 64
  *
- * Only values that are there are packed. Arithmetic is modulo 2^64, so that every int64 survives. Positions
- * are one byte up to 256 values, else two; they ascend.
+ * SAME and DIFFERENCE refer to the column beside it: clocks that are read once for all CPUs, and those that
+ * are late together. Only values that are there are packed. Arithmetic is modulo 2^64, so that every int64
+ * survives. Positions are one byte up to 256 values, else two; they ascend.
  */
 
 #include <assert.h>
@@ -31,6 +32,8 @@ enum {
         TAG_ALL_NULL,
         TAG_ZERO,
         TAG_CONSTANT,
+        TAG_SAME,
+        TAG_DIFFERENCE,
 };
 
 #define MEDIAN_SAMPLES 9
@@ -232,22 +235,65 @@ static uint8_t *put_nulls(uint8_t *out, const uint8_t *reasons, size_t n) {
         return out;
 }
 
-size_t codec_encode(const int64_t *values, const uint8_t *reasons, size_t n, uint8_t *out) {
+/* How far a few of the values lie from their median, in bits. */
+static unsigned sampled_cost(const int64_t *v, size_t n) {
+        int64_t median = sampled_median(v, n);
+        unsigned bits = 0;
+
+        for (size_t i = 0; i < MEDIAN_SAMPLES; i++)
+                bits += bit_length(
+                        codec_zigzag((int64_t) ((uint64_t) v[i * n / MEDIAN_SAMPLES] - (uint64_t) median)));
+        return bits;
+}
+
+static bool no_nulls(const uint8_t *reasons, size_t n) {
+        uint8_t any = 0;
+
+        for (size_t i = 0; reasons && i < n; i++)
+                any |= reasons[i];
+        return any == REASON_NONE;
+}
+
+/* A column without nulls, by what it has beside it where that is clearly better. */
+static uint8_t *put_beside(uint8_t *out, const int64_t *v, size_t n, const CodecNeighbour *beside) {
+        int64_t difference[CODEC_TICKS_MAX];
+
+        if (n < MEDIAN_SAMPLES || !no_nulls(beside->reasons, n))
+                return put_body(out, v, n);
+        for (size_t i = 0; i < n; i++)
+                difference[i] = (int64_t) ((uint64_t) v[i] - (uint64_t) beside->values[i]);
+        if (sampled_cost(difference, n) + MEDIAN_SAMPLES > sampled_cost(v, n))
+                return put_body(out, v, n);
+        *out++ = TAG_DIFFERENCE;
+        return put_body(out, difference, n);
+}
+
+static bool same(const int64_t *values, const uint8_t *reasons, size_t n, const CodecNeighbour *beside) {
+        return memcmp(values, beside->values, n * sizeof(*values)) == 0 &&
+               (reasons ? memcmp(reasons, beside->reasons, n) == 0 : no_nulls(beside->reasons, n));
+}
+
+size_t codec_encode(const int64_t *values, const uint8_t *reasons, size_t n, const CodecNeighbour *beside,
+        uint8_t *out) {
         int64_t dense[CODEC_TICKS_MAX];
         const uint8_t *start = out;
         size_t n_dense = 0;
         bool one_reason = true;
 
         assert(n > 0 && n <= CODEC_TICKS_MAX);
-        if (!reasons)
-                return (size_t) (put_body(out, values, n) - start);
+        if (beside->values && same(values, reasons, n, beside)) {
+                *out = TAG_SAME;
+                return 1;
+        }
+        if (no_nulls(reasons, n)) {
+                out = beside->values ? put_beside(out, values, n, beside) : put_body(out, values, n);
+                return (size_t) (out - start);
+        }
         for (size_t i = 0; i < n; i++) {
                 one_reason = one_reason && reasons[i] == reasons[0];
                 if (reasons[i] == REASON_NONE)
                         dense[n_dense++] = values[i];
         }
-        if (n_dense == n)
-                return (size_t) (put_body(out, values, n) - start);
         if (n_dense == 0 && one_reason) {
                 *out++ = TAG_ALL_NULL;
                 *out++ = reasons[0];
@@ -398,24 +444,30 @@ static void spread(int64_t *values, const uint8_t *reasons, size_t n, size_t n_d
                 values[i] = reasons[i] == REASON_NONE ? values[--n_dense] : 0;
 }
 
-int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, int64_t *values, uint8_t *reasons) {
-        size_t n_dense = 0;
-        uint8_t tag;
-
-        if (*p == end || n == 0 || n > CODEC_TICKS_MAX)
+static int take_beside(const uint8_t **p, const uint8_t *end, uint8_t tag, size_t n,
+        const CodecNeighbour *beside, int64_t *values, uint8_t *reasons) {
+        if (!beside->values)
                 return -EBADMSG;
-        tag = *(*p)++;
-        if (tag == TAG_ALL_NULL) {
-                if (*p == end || **p == REASON_NONE || **p >= REASON_N)
-                        return -EBADMSG;
-                memset(reasons, *(*p)++, n);
-                memset(values, 0, n * sizeof(*values));
+        if (tag == TAG_SAME) {
+                memcpy(values, beside->values, n * sizeof(*values));
+                memcpy(reasons, beside->reasons, n);
                 return 0;
         }
-        if (tag != TAG_NULLS_BITMAP && tag != TAG_NULLS_RUNS) {
-                memset(reasons, REASON_NONE, n);
-                return take_body(p, end, tag, n, values);
-        }
+        memset(reasons, REASON_NONE, n);
+        if (*p == end)
+                return -EBADMSG;
+        tag = *(*p)++;
+        if (take_body(p, end, tag, n, values) < 0)
+                return -EBADMSG;
+        for (size_t i = 0; i < n; i++)
+                values[i] = (int64_t) ((uint64_t) values[i] + (uint64_t) beside->values[i]);
+        return 0;
+}
+
+static int take_nulls(
+        const uint8_t **p, const uint8_t *end, uint8_t tag, size_t n, int64_t *values, uint8_t *reasons) {
+        size_t n_dense = 0;
+
         if ((tag == TAG_NULLS_BITMAP ? take_bitmap : take_runs)(p, end, n, reasons) < 0)
                 return -EBADMSG;
         for (size_t i = 0; i < n; i++)
@@ -429,4 +481,30 @@ int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, int64_t *value
         }
         spread(values, reasons, n, n_dense);
         return 0;
+}
+
+int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, const CodecNeighbour *beside,
+        int64_t *values, uint8_t *reasons) {
+        uint8_t tag;
+
+        if (*p == end || n == 0 || n > CODEC_TICKS_MAX)
+                return -EBADMSG;
+        tag = *(*p)++;
+        switch (tag) {
+        case TAG_SAME:
+        case TAG_DIFFERENCE:
+                return take_beside(p, end, tag, n, beside, values, reasons);
+        case TAG_NULLS_BITMAP:
+        case TAG_NULLS_RUNS:
+                return take_nulls(p, end, tag, n, values, reasons);
+        case TAG_ALL_NULL:
+                if (*p == end || **p == REASON_NONE || **p >= REASON_N)
+                        return -EBADMSG;
+                memset(reasons, *(*p)++, n);
+                memset(values, 0, n * sizeof(*values));
+                return 0;
+        default:
+                memset(reasons, REASON_NONE, n);
+                return take_body(p, end, tag, n, values);
+        }
 }

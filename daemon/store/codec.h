@@ -17,18 +17,26 @@ static inline size_t codec_bound(size_t n) {
         return 48 + n * 24;
 }
 
+/* A column, and the one beside it (another entity's of the same field), which it may resemble. */
+typedef struct CodecNeighbour {
+        const int64_t *values; /* NULL: there is none */
+        const uint8_t *reasons;
+} CodecNeighbour;
+
 /*
  * Encodes n (1 ... CODEC_TICKS_MAX) values; reasons (Reason each) or NULL: no nulls. Values under a reason
- * are not kept. Returns the bytes written to out, which holds codec_bound(n).
+ * are not kept. Returns the bytes written to out, which holds codec_bound(n). beside->reasons is not NULL.
  */
-size_t codec_encode(const int64_t *values, const uint8_t *reasons, size_t n, uint8_t *out);
+size_t codec_encode(
+        const int64_t *values, const uint8_t *reasons, size_t n, const CodecNeighbour *beside, uint8_t *out);
 
 /*
  * Decodes one column of n values from *p (before end) and moves *p behind it. Null values come out as 0.
  * Never reads at or past end. -EBADMSG where the bytes are no column of n values; the outputs are then
  * undefined.
  */
-int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, int64_t *values, uint8_t *reasons);
+int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, const CodecNeighbour *beside,
+        int64_t *values, uint8_t *reasons);
 
 /* LEB128. put: returns the position behind; get: 0, -EBADMSG. */
 uint8_t *codec_put_varint(uint8_t *out, uint64_t v);

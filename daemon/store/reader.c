@@ -22,7 +22,7 @@ static const DbStatement reader_statements[READ_N] = {
         [READ_CHUNK_RANGE] = {"chunk range", "SELECT min(seq), max(seq) FROM chunk WHERE t0 >= ?1 - "
                                              "600000000 AND t0 <= ?2 AND t1 > ?1 AND seq >= ?3"},
         [READ_CHUNK_NEXT] = {"chunk next",
-                "SELECT seq, n, topo, epoch, b FROM chunk WHERE seq >= ? AND seq <= ? AND t1 > ? AND t0 <= ?"
+                "SELECT seq, n, topo, epoch FROM chunk WHERE seq >= ? AND seq <= ? AND t1 > ? AND t0 <= ?"
                 " ORDER BY seq LIMIT 1"},
         [READ_RUN_1M] = {"run 1m", "SELECT id / 8192, topo, epoch, dt FROM sys_1m WHERE id >= ? * 8192 AND "
                                    "id < ? * 8192 ORDER BY id LIMIT ?"},

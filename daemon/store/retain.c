@@ -12,9 +12,9 @@
 
 #define CHECKPOINT_PAGES 1000 /* as wal_autocheckpoint, but counted */
 #define WAL_PAGES_MAX    4096
-#define BACKLOG_MINUTES  8
+#define BACKLOG_MINUTES  16
 #define CUT_CHUNKS       16
-#define VACUUM_PAGES_MIN 1024
+#define VACUUM_PAGES_MIN 2048
 
 static int run_expire(
         Store *s, int stmt, uint64_t now_us, uint64_t keep_us, uint64_t unit_us, int64_t units, bool *more) {
@@ -114,13 +114,12 @@ int retain_shrink(Store *s, uint64_t now_us) {
                 return r;
         over_size = s->config.max_size_bytes > 0 &&
                     (uint64_t) (pages - free_pages) * s->page_size > s->config.max_size_bytes;
-        r = expire_piece(s, now_us, over_size);
-        if (r != 0)
-                return r;
-        if (free_pages < VACUUM_PAGES_MIN || free_pages < pages / 8)
-                return 0;
-        r = db_exec(s->db, "PRAGMA incremental_vacuum(256)");
-        return r < 0 ? r : 1;
+        /* while a cut goes on: the cost of a step grows with the freelist, so it is kept short */
+        if (free_pages >= VACUUM_PAGES_MIN) {
+                r = db_exec(s->db, "PRAGMA incremental_vacuum(256)");
+                return r < 0 ? r : 1;
+        }
+        return expire_piece(s, now_us, over_size);
 }
 
 void retain_checkpoint(Store *s) {

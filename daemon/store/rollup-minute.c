@@ -211,7 +211,7 @@ int rollup_write_minute(
         bool merged = false;
         int r;
 
-        r = chunk_open(&minute.chunk, bytes, size);
+        r = chunk_open_memory(&minute.chunk, bytes, size);
         if (r == 0 &&
                 memcmp(minute.chunk.n_entities, m->layout.n_entities, sizeof(m->layout.n_entities)) != 0)
                 r = -EBADMSG;

@@ -46,38 +46,36 @@ static void scan_fill_block(StoreScan *s, uint64_t epoch, size_t from, size_t n)
         };
 }
 
-/* 1: a block; 0: nothing of it in the window; -EBADMSG. */
-static int scan_take_chunk(StoreScan *s, const uint8_t *bytes, size_t size, uint64_t epoch) {
+/* 1: a block; 0: nothing of s->chunk lies in the window; -EBADMSG. */
+static int scan_take_chunk(StoreScan *s, uint64_t epoch) {
+        const Chunk *c = &s->chunk;
         size_t from, n;
-        Chunk c;
         int r;
 
-        r = chunk_open(&c, bytes, size);
-        if (r == 0 && memcmp(c.n_entities, s->layout.n_entities, sizeof(c.n_entities)) != 0)
-                r = -EBADMSG;
+        if (memcmp(c->n_entities, s->layout.n_entities, sizeof(c->n_entities)) != 0)
+                return -EBADMSG;
+        r = scan_reserve(s, c->n);
         if (r == 0)
-                r = scan_reserve(s, c.n);
-        if (r == 0)
-                r = chunk_times(&c, s->start_us, s->end_us, s->dt_ns);
+                r = chunk_times(c, s->start_us, s->end_us, s->dt_ns);
         if (r < 0)
                 return r;
-        n = scan_clip(s, c.n, &from);
+        n = scan_clip(s, c->n, &from);
         for (size_t i = 0; n > 0 && i < s->layout.n_columns; i++) {
                 const LayoutColumn *column = &s->layout.columns[i];
                 size_t n_entities = s->layout.n_entities[field_spec(column->field)->scope];
                 /* decoded at full length, then closed up: a column's place at full length is never before
                  * its final one */
-                int64_t *values = s->values + column->offset * c.n;
-                uint8_t *reasons = s->reasons + column->offset * c.n;
+                int64_t *values = s->values + column->offset * c->n;
+                uint8_t *reasons = s->reasons + column->offset * c->n;
 
-                r = chunk_column(&c, column->field, column->instance, values, reasons);
+                r = chunk_column(c, column->field, column->instance, values, reasons);
                 if (r == -ENODATA) {
-                        memset(values, 0, n_entities * c.n * sizeof(*values));
-                        memset(reasons, REASON_ABSENT, n_entities * c.n);
+                        memset(values, 0, n_entities * c->n * sizeof(*values));
+                        memset(reasons, REASON_ABSENT, n_entities * c->n);
                 } else if (r < 0)
                         return r;
-                scan_compact(values, reasons, n_entities, c.n, from, n);
-                if (n < c.n) {
+                scan_compact(values, reasons, n_entities, c->n, from, n);
+                if (n < c->n) {
                         memmove(s->values + column->offset * n, values, n_entities * n * sizeof(*values));
                         memmove(s->reasons + column->offset * n, reasons, n_entities * n);
                 }
@@ -136,21 +134,40 @@ static int scan_range(StoreScan *s) {
         return r;
 }
 
-/* From a stepped (seq, n, topo, epoch, b) row. */
+/* Only what is wanted of a chunk is read from its pages. */
+static int read_blob(void *userdata, size_t at, size_t n, const uint8_t **ret) {
+        StoreScan *s = userdata;
+
+        if (n > s->buffer_size) {
+                uint8_t *b = realloc(s->buffer, n);
+
+                if (!b)
+                        return -ENOMEM;
+                s->buffer = b;
+                s->buffer_size = n;
+        }
+        *ret = s->buffer;
+        return db_errno(sqlite3_blob_read(s->blob, s->buffer, (int) n, (int) at));
+}
+
+/* From a stepped (seq, n, topo, epoch) row. */
 static int scan_take_row(StoreScan *s, sqlite3_stmt *q) {
         const ReaderMachine *m;
-        const uint8_t *bytes;
         int r;
 
         r = reader_machine(s->reader, sqlite3_column_int64(q, 2), &m);
         if (r < 0)
                 return r;
         scan_set_machine(s, m->topo, m->machine, &m->layout);
-        bytes = sqlite3_column_blob(q, 4);
-        if (!bytes)
-                return db_errno(sqlite3_errcode(s->reader->db)) ?: -EBADMSG;
-        return scan_take_chunk(
-                s, bytes, (size_t) sqlite3_column_bytes(q, 4), (uint64_t) sqlite3_column_int64(q, 3));
+        r = db_errno(sqlite3_blob_open(
+                s->reader->db, "main", "chunk", "b", sqlite3_column_int64(q, 0), 0, &s->blob));
+        if (r == 0)
+                r = chunk_open(&s->chunk, read_blob, s, (size_t) sqlite3_blob_bytes(s->blob));
+        if (r == 0)
+                r = scan_take_chunk(s, (uint64_t) sqlite3_column_int64(q, 3));
+        (void) sqlite3_blob_close(s->blob);
+        s->blob = NULL;
+        return r;
 }
 
 /* 1: a block; 0: the file has no more. */
@@ -192,9 +209,11 @@ static int scan_memory(StoreScan *s) {
 
                 scan_set_machine(
                         s, -(int64_t) live.machine->serial, live.machine->machine, &live.machine->layout);
-                if (live.pending)
-                        r = scan_take_chunk(s, live.pending->bytes, live.pending->size, live.epoch);
-                else
+                if (live.pending) {
+                        r = chunk_open_memory(&s->chunk, live.pending->bytes, live.pending->size);
+                        if (r == 0)
+                                r = scan_take_chunk(s, live.epoch);
+                } else
                         r = scan_take_rows(s, &live);
                 s->next_seq = live.seq + n;
                 if (r != 0)

@@ -60,6 +60,7 @@ StoreScan *store_scan_free(StoreScan *s) {
         for (unsigned i = 0; i < ROLLUP_SCOPES; i++)
                 free(s->positions[i]);
         rollup_tables_deinit(&s->tables);
+        free(s->buffer);
         free(s->fields);
         free(s);
         return NULL;

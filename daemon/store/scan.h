@@ -27,6 +27,10 @@ struct StoreScan {
         double *m2;
 
         /* raw */
+        Chunk chunk;
+        sqlite3_blob *blob; /* the chunk's bytes while it is decoded */
+        uint8_t *buffer;
+        size_t buffer_size;
         uint64_t next_seq, last_seq; /* of the file's chunks in the window; last < next: look again */
 
         /* rolled */

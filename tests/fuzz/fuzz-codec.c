@@ -8,24 +8,28 @@
 #include "tests/fuzz/fuzz.h"
 
 static void run_column(const uint8_t *data, size_t n) {
-        static int64_t values[CODEC_TICKS_MAX];
-        static uint8_t reasons[CODEC_TICKS_MAX];
+        static int64_t values[2][CODEC_TICKS_MAX];
+        static uint8_t reasons[2][CODEC_TICKS_MAX];
+        CodecNeighbour beside = {};
+        unsigned at = 0;
         const uint8_t *p, *end = data + n;
         size_t n_values;
 
         if (n < 2)
                 return;
         n_values = (data[0] | (size_t) data[1] << 8) % (CODEC_TICKS_MAX + 2);
-        for (p = data + 2; p < end;)
-                if (codec_decode(&p, end, n_values, values, reasons) < 0)
+        for (p = data + 2; p < end; at ^= 1) {
+                if (codec_decode(&p, end, n_values, &beside, values[at], reasons[at]) < 0)
                         break;
+                beside = (CodecNeighbour){values[at], reasons[at]};
+        }
 }
 
 static void run_chunk(const uint8_t *data, size_t n) {
         _cleanup_free_ uint64_t *times = NULL;
         Chunk c;
 
-        if (chunk_open(&c, data, n) < 0)
+        if (chunk_open_memory(&c, data, n) < 0)
                 return;
         times = calloc(3 * c.n, sizeof(*times));
         if (!times)
@@ -34,8 +38,7 @@ static void run_chunk(const uint8_t *data, size_t n) {
         for (size_t i = 1; i < c.n_columns; i++) {
                 _cleanup_free_ int64_t *values = NULL;
                 _cleanup_free_ uint8_t *reasons = NULL;
-                uint8_t instance;
-                FieldId field = chunk_column_field(&c, i, &instance);
+                FieldId field = c.columns[i].field;
                 size_t n_entities = c.n_entities[field_spec(field)->scope];
 
                 if (n_entities > 8192) /* a caller compares the counts with the machine's first */
@@ -43,7 +46,7 @@ static void run_chunk(const uint8_t *data, size_t n) {
                 values = calloc(n_entities * c.n + 1, sizeof(*values));
                 reasons = calloc(n_entities * c.n + 1, 1);
                 if (values && reasons)
-                        (void) chunk_column(&c, field, instance, values, reasons);
+                        (void) chunk_column(&c, field, c.columns[i].instance, values, reasons);
         }
 }
 

@@ -73,7 +73,7 @@ static void test_round_trip(void **state) {
                 assert_non_null(t);
                 rows_init(&r, 5, lengths[k]);
                 assert_int_equal(chunk_encode(&r.f.layout, &r.rows, &bytes, &size), 0);
-                assert_int_equal(chunk_open(&c, bytes, size), 0);
+                assert_int_equal(chunk_open_memory(&c, bytes, size), 0);
                 assert_int_equal(c.n, lengths[k]);
                 assert_int_equal(c.n_columns, r.f.layout.n_columns + 1);
                 assert_int_equal(chunk_times(&c, t, t + c.n, t + 2 * c.n), 0);
@@ -83,11 +83,8 @@ static void test_round_trip(void **state) {
                         assert_int_equal(t[2 * c.n + i], NSEC_PER_SEC + i + 1);
                 }
                 for (size_t i = 0; i < r.f.layout.n_columns; i++) {
-                        uint8_t instance;
-
-                        assert_int_equal(
-                                chunk_column_field(&c, i + 1, &instance), r.f.layout.columns[i].field);
-                        assert_int_equal(instance, r.f.layout.columns[i].instance);
+                        assert_int_equal(c.columns[i + 1].field, r.f.layout.columns[i].field);
+                        assert_int_equal(c.columns[i + 1].instance, r.f.layout.columns[i].instance);
                         check_column(&c, &r, &r.f.layout.columns[i]);
                 }
                 assert_int_equal(chunk_column(&c, FIELD_C7, 0, NULL, NULL), -ENODATA);
@@ -118,7 +115,7 @@ static void test_odd_times(void **state) {
         for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
                 memcpy(r.records + i * r.rows.stride, &odd[i], sizeof(odd[i]));
         assert_int_equal(chunk_encode(&r.f.layout, &r.rows, &bytes, &size), 0);
-        assert_int_equal(chunk_open(&c, bytes, size), 0);
+        assert_int_equal(chunk_open_memory(&c, bytes, size), 0);
         assert_int_equal(chunk_times(&c, t[0], t[1], t[2]), 0);
         for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
                 assert_true(t[0][i] == odd[i].start_us);
@@ -136,7 +133,7 @@ static int read_all(const uint8_t *bytes, size_t size, const Layout *l) {
         Chunk c;
         int r;
 
-        r = chunk_open(&c, bytes, size);
+        r = chunk_open_memory(&c, bytes, size);
         if (r < 0)
                 return r;
         if (memcmp(c.n_entities, l->n_entities, sizeof(c.n_entities)) != 0)

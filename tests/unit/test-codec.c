@@ -19,20 +19,21 @@ static uint64_t random64(void) {
 }
 
 /* Encodes, decodes from a buffer of exactly the encoded size, compares; returns the size. */
-static size_t round_trip(const int64_t *values, const uint8_t *reasons, size_t n) {
+static size_t round_trip_beside(
+        const int64_t *values, const uint8_t *reasons, size_t n, const CodecNeighbour *beside) {
         uint8_t *out = malloc(codec_bound(n)), *exact, *r = malloc(n);
         int64_t *v = malloc(n * sizeof(*v));
         const uint8_t *p;
         size_t size;
 
         assert_true(out && r && v);
-        size = codec_encode(values, reasons, n, out);
+        size = codec_encode(values, reasons, n, beside, out);
         assert_in_range(size, 1, codec_bound(n));
         exact = malloc(size);
         assert_non_null(exact);
         memcpy(exact, out, size);
         p = exact;
-        assert_int_equal(codec_decode(&p, exact + size, n, v, r), 0);
+        assert_int_equal(codec_decode(&p, exact + size, n, beside, v, r), 0);
         assert_ptr_equal(p, exact + size);
         for (size_t i = 0; i < n; i++) {
                 assert_int_equal(r[i], reasons ? reasons[i] : REASON_NONE);
@@ -45,7 +46,7 @@ static size_t round_trip(const int64_t *values, const uint8_t *reasons, size_t n
                 assert_non_null(less);
                 memcpy(less, exact, cut);
                 p = less;
-                assert_int_equal(codec_decode(&p, less + cut, n, v, r), -EBADMSG);
+                assert_int_equal(codec_decode(&p, less + cut, n, beside, v, r), -EBADMSG);
                 free(less);
         }
         free(exact);
@@ -53,6 +54,38 @@ static size_t round_trip(const int64_t *values, const uint8_t *reasons, size_t n
         free(r);
         free(v);
         return size;
+}
+
+static size_t round_trip(const int64_t *values, const uint8_t *reasons, size_t n) {
+        return round_trip_beside(values, reasons, n, &(CodecNeighbour){});
+}
+
+/* A clock read once for all CPUs costs a byte; clocks that are late together cost what they differ. */
+static void test_neighbours(void **state) {
+        int64_t a[60], b[60], decoded[60];
+        uint8_t ra[60] = {}, rb[60] = {}, out[3] = {};
+        CodecNeighbour beside = {a, ra};
+        const uint8_t *p;
+
+        for (size_t i = 0; i < 60; i++)
+                a[i] = b[i] = 1000000000 + (int64_t) (random64() % 100000);
+        assert_int_equal(round_trip_beside(b, NULL, 60, &beside), 1);
+        assert_int_equal(round_trip_beside(b, rb, 60, &beside), 1);
+        (void) codec_encode(b, NULL, 60, &beside, out);
+        p = out;
+        assert_int_equal(codec_decode(&p, out + 1, 60, &(CodecNeighbour){}, decoded, rb), -EBADMSG);
+        for (size_t i = 0; i < 60; i++)
+                b[i] = a[i] + 3000 + (int64_t) (random64() % 8);
+        assert_in_range(round_trip_beside(b, NULL, 60, &beside), 2, 60 * 4 / 8 + 10);
+        b[7] = INT64_MIN;
+        a[9] = INT64_MAX;
+        (void) round_trip_beside(b, NULL, 60, &beside);
+        ra[3] = rb[3] = REASON_ASLEEP;
+        a[3] = b[3] = 0;
+        (void) round_trip_beside(b, rb, 60, &beside);
+        memcpy(b, a, sizeof(b));
+        assert_int_equal(round_trip_beside(b, rb, 60, &(CodecNeighbour){b, rb}), 1);
+        (void) round_trip_beside(b, NULL, 60, &beside);
 }
 
 static void test_constants(void **state) {
@@ -136,8 +169,8 @@ static int64_t draw(unsigned kind, size_t i, int64_t previous) {
 static void test_random_columns(void **state) {
         static const size_t sizes[] = {
                 1, 2, 3, 7, 8, 9, 59, 60, 61, 64, 255, 256, 257, 600, CODEC_TICKS_MAX};
-        int64_t v[CODEC_TICKS_MAX];
-        uint8_t reasons[CODEC_TICKS_MAX];
+        static int64_t v[CODEC_TICKS_MAX], beside[CODEC_TICKS_MAX];
+        static uint8_t reasons[CODEC_TICKS_MAX], beside_reasons[CODEC_TICKS_MAX];
 
         for (unsigned round = 0; round < 40; round++)
                 for (size_t k = 0; k < ARRAY_SIZE(sizes); k++)
@@ -151,6 +184,12 @@ static void test_random_columns(void **state) {
                                                              : 0;
                                 }
                                 (void) round_trip(v, density ? reasons : NULL, sizes[k]);
+                                (void) round_trip_beside(v, density ? reasons : NULL, sizes[k],
+                                        &(CodecNeighbour){beside, beside_reasons});
+                                memcpy(beside, v, sizeof(v));
+                                memcpy(beside_reasons, reasons, sizeof(reasons));
+                                for (size_t i = 0; i < sizes[k]; i++)
+                                        beside[i] = reasons[i] ? 0 : beside[i];
                         }
 }
 
@@ -172,7 +211,9 @@ static void test_every_width(void **state) {
  * that). */
 static void test_damaged_bytes(void **state) {
         uint8_t out[48 + 60 * 24], r[60];
-        int64_t v[60], w[60];
+        int64_t v[60], w[60], other[60] = {5};
+        uint8_t other_reasons[60] = {};
+        CodecNeighbour beside = {other, other_reasons};
         unsigned refused = 0;
 
         for (unsigned round = 0; round < 20000; round++) {
@@ -182,7 +223,7 @@ static void test_damaged_bytes(void **state) {
 
                 for (size_t i = 0; i < 60; i++)
                         v[i] = draw(round % 8, i, i > 0 ? v[i - 1] : 0);
-                size = round % 3 ? codec_encode(v, NULL, 60, out) : 1 + random64() % sizeof(out);
+                size = round % 3 ? codec_encode(v, NULL, 60, &beside, out) : 1 + random64() % sizeof(out);
                 exact = malloc(size);
                 assert_non_null(exact);
                 if (round % 3)
@@ -190,7 +231,7 @@ static void test_damaged_bytes(void **state) {
                 for (size_t i = 0; i < (round % 3 ? 1 + random64() % 3 : size); i++)
                         exact[round % 3 ? random64() % size : i] = (uint8_t) random64();
                 p = exact;
-                if (codec_decode(&p, exact + size, 60, w, r) < 0)
+                if (codec_decode(&p, exact + size, 60, &beside, w, r) < 0)
                         refused++;
                 else {
                         assert_true(p > exact && p <= exact + size);
@@ -226,6 +267,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_constants),
                 cmocka_unit_test(test_slow_drift_is_small),
+                cmocka_unit_test(test_neighbours),
                 cmocka_unit_test(test_nulls),
                 cmocka_unit_test(test_random_columns),
                 cmocka_unit_test(test_every_width),
