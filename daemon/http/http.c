@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -163,11 +164,13 @@ int http_add_listener(Http *h, int fd, bool unlink_at_end) {
         _cleanup_close_ int owned = fd;
         socklen_t n = sizeof(a);
         HttpListener *l;
-        int r;
+        int r, flags;
 
         if (h->n_listeners == HTTP_LISTENERS_MAX)
                 return -E2BIG;
-        if (getsockname(fd, &a.sa, &n) < 0)
+        /* One that was passed to us may block, and accept() is called until nobody is left. */
+        flags = fcntl(fd, F_GETFL);
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || getsockname(fd, &a.sa, &n) < 0)
                 return -errno;
         l = calloc(1, sizeof(*l));
         if (!l)

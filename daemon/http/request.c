@@ -12,6 +12,8 @@
 #include "cstated/num.h"
 #include "http/http-private.h"
 
+#define BODY_DISCARD_MAX (16 * API_BODY_MAX)
+
 typedef struct Exchange {
         Connection *connection;
         char *query; /* behind the '?', raw; NULL: none */
@@ -157,7 +159,12 @@ static enum MHD_Result begin(Http *h, struct MHD_Connection *mhd, Exchange *x) {
 
         x->began = true;
         connection_set_phase(h, x->connection, CONNECTION_BUSY);
-        if (length && (num_parse_u64(length, &n) < 0 || n > API_BODY_MAX))
+        if (!length)
+                return MHD_YES;
+        if (num_parse_u64(length, &n) < 0)
+                return queue_error(mhd, 400, "bad-length", "Content-Length is no number", 0);
+        /* A client that is still sending sees a reset instead of the answer: what is little is read to its end. */
+        if (n > BODY_DISCARD_MAX)
                 return queue_error(mhd, 413, "too-large", "the body is larger than 64 KiB", 0);
         return MHD_YES;
 }
