@@ -109,10 +109,13 @@ static int schema_pragmas(sqlite3 *db) {
 }
 
 int schema_open(sqlite3 *db, void (*progress)(void *userdata), void *userdata) {
-        int64_t version;
+        int64_t version, pages;
         int r;
 
-        r = db_exec(db, "PRAGMA auto_vacuum=INCREMENTAL");
+        /* Said again to a file that is there it would write to it, whosever it is. */
+        r = db_query_i64(db, "PRAGMA page_count", &pages);
+        if (r == 0 && pages == 0)
+                r = db_exec(db, "PRAGMA auto_vacuum=INCREMENTAL");
         if (r < 0)
                 return r;
         r = schema_probe(db, &version);
