@@ -27,7 +27,7 @@ static const char *const order[] = {
 static const struct {
         const char *key, *name;
 } wakeup_columns[] = {
-        { "interrupt", "Wake/s" },
+        { "total", "Wake/s" },
         { "store", "Store/s" },
         { "break", "Break/s" },
 };
@@ -95,11 +95,11 @@ static void add_topology(json_t *snapshot, ColumnSet *set) {
                 (void) columns_add(set, COLUMN_TOPOLOGY, SCOPE_CPU, "cpu", "CPU");
 }
 
-/* turbostat's short form of a state's name: cut at '-', without '_'. */
+/* turbostat's short form of a state's name: cut at '-', without '_'; and, since awk splits at blanks, cut there too. */
 static void short_state(const char *name, char *buf, size_t size) {
         size_t n = 0;
 
-        for (; *name && *name != '-' && n + 1 < size; name++)
+        for (; *name && *name != '-' && *name != ' ' && n + 1 < size; name++)
                 if (*name != '_')
                         buf[n++] = *name;
         buf[n] = '\0';

@@ -76,16 +76,19 @@ static void print_identity(json_t *cpu, FILE *out) {
 
 static void print_mwait(json_t *cpu, FILE *out) {
         json_t *mwait = json_object_get(cpu, "mwait"), *n;
+        const char *separator = ", sub-states";
         size_t i;
 
         if (!is_true(cpu, "monitor")) {
                 (void) fputs("  no MONITOR/MWAIT\n", out);
                 return;
         }
-        (void) fputs("  MONITOR/MWAIT, sub-states", out);
+        (void) fputs("  MONITOR/MWAIT", out);
         json_array_foreach(json_object_get(mwait, "substates"), i, n)
-                if (json_integer_value(n) > 0)
-                        (void) fprintf(out, " C%zu:%" JSON_INTEGER_FORMAT, i, json_integer_value(n));
+                if (json_integer_value(n) > 0) {
+                        (void) fprintf(out, "%s C%zu:%" JSON_INTEGER_FORMAT, separator, i, json_integer_value(n));
+                        separator = "";
+                }
         (void) fprintf(
                 out, "%s\n", is_true(mwait, "interrupt_break") ? ", breaks on masked interrupts" : "");
 }

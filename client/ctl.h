@@ -20,7 +20,7 @@ typedef struct Ctl {
 typedef struct Verb {
         const char *name;
         const char *summary; /* one line of --help */
-        int (*run)(const Ctl *ctl, int argc, char **argv); /* argv[0] is the verb's name */
+        int (*run)(const Ctl *ctl, int argc, char **argv); /* argv[0] is the program's name */
 } Verb;
 
 extern const Verb verbs[]; /* ends with a NULL name */

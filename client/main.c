@@ -106,17 +106,19 @@ static int parse_where(int argc, char **argv, Ctl *ret) {
 }
 
 static int run_verb(const Ctl *ctl, int argc, char **argv) {
-        static char snapshot[] = "snapshot";
+        static char program[] = "cstatectl"; /* what getopt() names in its complaints */
 
         if (argc > 0 && argv[0][0] != '-') {
                 for (const Verb *v = verbs; v->name; v++)
-                        if (strcmp(v->name, argv[0]) == 0)
+                        if (strcmp(v->name, argv[0]) == 0) {
+                                argv[0] = program;
                                 return v->run(ctl, argc, argv);
+                        }
                 ctl_error("there is no verb \"%s\"", argv[0]);
                 return ctl_usage_error("");
         }
         /* The verb may be left out; argv[-1] exists (a where-option or the program's name) and is ours to overwrite. */
-        argv[-1] = snapshot;
+        argv[-1] = program;
         return cmd_snapshot(ctl, argc + 1, argv - 1);
 }
 

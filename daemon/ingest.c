@@ -14,7 +14,6 @@
 #include "ingest.h"
 #include "model/errata.h"
 
-#define IDENTS_MAX 8
 #define KINDS_MAX 16
 #define REPEAT_USEC (60 * USEC_PER_SEC)
 
@@ -29,7 +28,7 @@ struct Ingest {
         bool has_status;
         bool machine_pending; /* the store does not know it yet */
         uint64_t n_ticks;
-        ErratumStatus errata[IDENTS_MAX][ERRATUM_N]; /* last said */
+        uint32_t errata_logged, errata_stored; /* masks of the unmitigated ones that have been told */
         bool store_degraded;
         struct {
                 char kind[32];
@@ -70,25 +69,40 @@ uint64_t ingest_n_ticks(const Ingest *i) {
 
 /* ---- conditions ---- */
 
-static void log_erratum(const CpuIdent *c, ErratumId id, ErratumStatus status) {
+static void log_erratum(const ErratumProblem *p) {
         char erratum[64], model[64];
         const char *fields[] = { erratum, model, NULL };
 
-        (void) snprintf(erratum, sizeof(erratum), "CSTATED_ERRATUM=%s", erratum_name(id));
-        (void) snprintf(model, sizeof(model), "CSTATED_CPU_MODEL=%02X_%02X", c->family, c->model);
-        log_event(LOG_LEVEL_WARNING, CSTATED_MESSAGE_ERRATUM, fields, "erratum %s of %s: %s. %s", erratum_name(id),
-                c->brand[0] ? c->brand : c->vendor, erratum_status_name(status), erratum_advice(id, status));
+        (void) snprintf(erratum, sizeof(erratum), "CSTATED_ERRATUM=%s", erratum_name(p->id));
+        (void) snprintf(model, sizeof(model), "CSTATED_CPU_MODEL=%02X_%02X", p->cpu->family, p->cpu->model);
+        log_event(LOG_LEVEL_WARNING, CSTATED_MESSAGE_ERRATUM, fields, "%s", p->text);
 }
 
+/* Once as long as it lasts, whatever else changes in the machine. */
 static void check_errata(Ingest *i, const Machine *m) {
-        for (uint32_t k = 0; k < m->n_idents && k < IDENTS_MAX; k++)
-                for (unsigned e = 0; e < ERRATUM_N; e++) {
-                        ErratumStatus s = erratum_classify((ErratumId) e, &m->idents[k], m->has_bugs ? m->bugs : NULL);
+        ErratumProblem problems[ERRATUM_N];
+        size_t n = errata_summary(m, problems);
+        uint32_t mask = 0;
 
-                        if (s != i->errata[k][e] && s == ERRATUM_UNMITIGATED)
-                                log_erratum(&m->idents[k], (ErratumId) e, s);
-                        i->errata[k][e] = s;
-                }
+        for (size_t k = 0; k < n; k++) {
+                mask |= 1u << problems[k].id;
+                if (!(i->errata_logged & 1u << problems[k].id))
+                        log_erratum(&problems[k]);
+        }
+        i->errata_logged = mask;
+}
+
+static void store_errata(Ingest *i, const Machine *m, uint64_t time_us) {
+        ErratumProblem problems[ERRATUM_N];
+        size_t n = errata_summary(m, problems);
+        uint32_t mask = 0;
+
+        for (size_t k = 0; k < n; k++) {
+                mask |= 1u << problems[k].id;
+                if (!(i->errata_stored & 1u << problems[k].id))
+                        (void) store_event(i->store, time_us, "erratum", -1, problems[k].text);
+        }
+        i->errata_stored = mask;
 }
 
 static void log_source(const SourceStatus *s) {
@@ -204,6 +218,7 @@ static int keep(Ingest *i, const Sample *s) {
                 if (r < 0)
                         return r;
                 i->machine_pending = false;
+                store_errata(i, s->machine, s->h.start_us);
         }
         r = totals_add(i->totals, s);
         if (r < 0)

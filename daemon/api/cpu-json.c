@@ -224,12 +224,21 @@ static void write_state(JsonWriter *j, const IdleState *s) {
         jw_end_object(j);
 }
 
-/* A set belongs to one core type where its CPUs do. */
+/* The core type of the set's CPUs, NULL where they are of several or of none. */
 static const char *idle_set_core_type(const Machine *m, uint32_t set) {
-        for (uint32_t i = 0; i < m->n_cpus; i++)
-                if (m->cpus[i].idle_set == set && m->cpus[i].ident < m->n_idents)
-                        return core_type_name(m->idents[m->cpus[i].ident].core_type);
-        return NULL;
+        CpuCoreType type = CORE_TYPE_NONE;
+
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                CpuCoreType t;
+
+                if (m->cpus[i].idle_set != set || m->cpus[i].ident >= m->n_idents)
+                        continue;
+                t = m->idents[m->cpus[i].ident].core_type;
+                if (t == CORE_TYPE_NONE || (type != CORE_TYPE_NONE && t != type))
+                        return NULL;
+                type = t;
+        }
+        return core_type_name(type);
 }
 
 static int write_idle(JsonWriter *j, const Machine *m) {

@@ -63,14 +63,11 @@ static void judge_source(Health *h, const SourceStatus *source) {
 }
 
 static void judge_errata(Health *h, const Machine *m) {
-        for (unsigned id = 0; id < ERRATUM_N; id++)
-                for (uint32_t i = 0; i < m->n_idents; i++)
-                        if (erratum_classify((ErratumId) id, &m->idents[i], m->has_bugs ? m->bugs : NULL) ==
-                                ERRATUM_UNMITIGATED) {
-                                add_line(&h->problems, "erratum %s is unmitigated: %s", erratum_name((ErratumId) id),
-                                        erratum_advice((ErratumId) id, ERRATUM_UNMITIGATED));
-                                break;
-                        }
+        ErratumProblem problems[ERRATUM_N];
+        size_t n = errata_summary(m, problems);
+
+        for (size_t i = 0; i < n; i++)
+                add_line(&h->problems, "%s", problems[i].text);
 }
 
 static void judge_sampling(Health *h, const Service *s) {
@@ -99,6 +96,8 @@ static void judge(Health *h, Service *s, const StoreFigures *store) {
         }
         if (store && store->moved_aside[0])
                 add_line(&h->notes, "a damaged database was moved aside to %s", store->moved_aside);
+        if (store && store->head_problem[0])
+                add_line(&h->notes, "the open minute is kept in memory only: %s", store->head_problem);
         for (size_t i = 0; i < s->n_notes && i < ARRAY_SIZE(s->notes); i++)
                 add_line(&h->notes, "%s", s->notes[i]);
 }
@@ -172,6 +171,9 @@ static void write_store(JsonWriter *j, const StoreFigures *f) {
         jw_key_u64(j, "ticks", f->ticks);
         jw_key_u64(j, "ticks_lost", f->ticks_lost);
         jw_key_u64(j, "ring_ticks", f->ring_ticks);
+        jw_key_u64(j, "head_ticks", f->head_ticks);
+        jw_key_u64(j, "adopted_ticks", f->adopted_ticks);
+        jw_key_string(j, "head_problem", f->head_problem[0] ? f->head_problem : NULL);
         jw_key_u64(j, "bytes_written", f->bytes_written);
         jw_key_string(j, "moved_aside", f->moved_aside[0] ? f->moved_aside : NULL);
         write_tiers(j, f);

@@ -288,8 +288,12 @@ size_t totals_entities(const Totals *t, Scope s, const TotalsEntity **ret) {
 }
 
 const char *totals_state_name(const Totals *t, size_t cpu, uint8_t instance) {
+        /* without cpuidle idletrace counts polling and the default idle loop */
+        static const char *const nameless[] = { "POLL", "IDLE" };
         uint8_t set = cpu < t->entities[SCOPE_CPU].n ? t->set_of[cpu] : UINT8_MAX;
 
+        if (set == UINT8_MAX)
+                return cpu < t->entities[SCOPE_CPU].n && instance < ARRAY_SIZE(nameless) ? nameless[instance] : NULL;
         return set < t->n_sets && instance < t->sets[set].n_states ? t->sets[set].states[instance].name : NULL;
 }
 

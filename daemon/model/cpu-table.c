@@ -44,7 +44,8 @@
         .quirks = CPU_QUIRK_DRAM_15UJ, BCLK_SNB
 #define AS_BDX CST(HSW), .core = C3 | C6, .package = PC236, .rapl = RP | RD | RTHROTTLE, BCLK_SNB
 #define AS_SKL CST(HSW), .core = C3 | C6 | C7, .package = PC_ALL, \
-        .rapl = RP | RC | RD | RG | RS | RTHROTTLE, .quirks = CPU_QUIRK_TSC_TWEAK, .crystal_hz = 24000000, BCLK_SNB
+        .rapl = RP | RC | RD | RG | RS | RTHROTTLE, BCLK_SNB, \
+        .quirks = CPU_QUIRK_TSC_TWEAK, .crystal_hz = 24000000
 #define AS_SKX CST(SKX), .core = C6, .package = PC26, .rapl = RP | RD | RTHROTTLE, BCLK_SNB
 #define CNL_COUNTERS CST(HSW), .core = C1M | C6 | C7, .package = PC_ALL, \
         .rapl = RP | RC | RD | RG | RS | RTHROTTLE, BCLK_SNB

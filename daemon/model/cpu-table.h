@@ -66,6 +66,6 @@ typedef struct CpuModel {
 
 /*
  * The row of this CPU, NULL where none matches (vendor, family, model and stepping all count). On a hybrid
- * the core type picks the P or E row. Old CPUs have rows for their name alone: no counter is probed for them.
+ * the core type picks the P or E row. Old CPUs have rows for their name alone: nothing is probed for them.
  */
 const CpuModel *cpu_table_find(const CpuIdent *c);

@@ -5,10 +5,12 @@
 
 #include "model/cpuid.h"
 
+#define CPUID_BUGS_MAX 2048 /* of a bugs line; 300 bytes are usual in 2026 */
+
 typedef struct CpuinfoBlock {
         CpuIdent ident;
         bool has_bugs;
-        char bugs[512];
+        char bugs[CPUID_BUGS_MAX];
         bool started, has_vendor, has_family, has_model, has_flags, has_end;
 } CpuinfoBlock;
 

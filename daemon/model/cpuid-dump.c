@@ -15,7 +15,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "model/cpuid-cpuinfo.h"
 #include "model/cpuid-dump.h"
 
 #define LEAVES_MAX 512

@@ -6,7 +6,7 @@
  * size, in bounded memory; the CPUs that are the same are one group with a count.
  */
 
-#include "model/cpuid.h"
+#include "model/cpuid-cpuinfo.h"
 
 #define CPUID_DUMP_BYTES_MAX (64u << 20) /* 8192 CPUs as `cpuid -r` or as /proc/cpuinfo fit in */
 #define CPUID_DUMP_LINE_MAX 16384
@@ -15,7 +15,7 @@
 typedef struct CpuidDumpGroup {
         CpuIdent ident; /* n_cpus counts the group */
         bool has_bugs;  /* from /proc/cpuinfo only */
-        char bugs[512];
+        char bugs[CPUID_BUGS_MAX];
 } CpuidDumpGroup;
 
 typedef struct CpuidDump CpuidDump;

@@ -83,11 +83,11 @@ static const char *clflush_monitor_advice(ErratumStatus s) {
                        "The kernel flushes the line first (CLFLUSH): nothing to do.";
         case ERRATUM_UNMITIGATED:
                 return "MONITOR may miss its cache line on this model: MWAIT returns at once, deep "
-                       "C-states are lost and some 50 W more are drawn while idle. This kernel does not list "
-                       "the erratum: update to Linux 3.17 or later.";
+                       "C-states are lost and some 50 W more are drawn while idle. This kernel does not "
+                       "list the erratum: run an unmodified Linux 3.17 or later.";
         case ERRATUM_UNKNOWN:
-                return "MONITOR may miss its cache line on this model, so that MWAIT returns at once. There is "
-                       "no bugs line to tell whether the kernel flushes the line first: run Linux 3.17 or "
+                return "MONITOR may miss its cache line on this model, so that MWAIT returns at once. There "
+                       "is no bugs line to tell whether the kernel flushes the line first: run Linux 3.17 or "
                        "later, or watch break wakeups.";
         case ERRATUM_NOT_AFFECTED:
         case ERRATUM_ADVISORY:
@@ -100,7 +100,8 @@ static const char *monitor_advice(ErratumStatus s) {
         switch (s) {
         case ERRATUM_MITIGATED:
                 return "A store may fail to wake MWAIT on this model. The kernel wakes remote CPUs by "
-                       "interrupt instead: nothing to do (store wakeups stay 0, rescheduling interrupts rise).";
+                       "interrupt instead: nothing to do (store wakeups stay 0, rescheduling "
+                       "interrupts rise).";
         case ERRATUM_UNMITIGATED:
                 return "A store may fail to wake MWAIT on this model: wakeups come late, up to the next "
                        "timer. This kernel does not list the erratum: update it (Lunar Lake: Linux 6.13 or "
@@ -151,6 +152,7 @@ size_t errata_summary(const Machine *m, ErratumProblem ret[ERRATUM_N]) {
                         if (s != ERRATUM_UNMITIGATED)
                                 continue;
                         ret[n].id = (ErratumId) id;
+                        ret[n].cpu = c;
                         (void) snprintf(ret[n].text, sizeof(ret[n].text),
                                 "erratum %s of %s (%02X_%02XH) is not worked around by kernel %s: %s",
                                 erratum_names[id], c->uarch, c->family, c->model,

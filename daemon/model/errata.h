@@ -30,6 +30,7 @@ const char *erratum_advice(ErratumId id, ErratumStatus s);
 
 typedef struct ErratumProblem {
         ErratumId id;
+        const CpuIdent *cpu; /* borrowed from the machine */
         char text[512]; /* one line for the log, the event and status */
 } ErratumProblem;
 

@@ -167,42 +167,48 @@ static bool is_deep(const Machine *m, uint32_t cpu, uint8_t state) {
         return set && state < set->n_states && set->states[state].mwait_hint >= (phi ? C6_HINT_PHI : C6_HINT);
 }
 
-/* Requested deep time, from idletrace (which knows of the sleep in progress) or else from cpuidle. */
-static void gather_requested(SampleDelta *d, const TickHeader *h, double dt_ns) {
-        FieldId f = FIELD_TRACE_NS;
-        Column span = {};
+/* One source's account of every CPU. span: its clock; without one the sample's own time. */
+static void gather_requested(SampleDelta *d, const TickHeader *h, unsigned by) {
+        FieldId f = by == BY_IDLETRACE ? FIELD_TRACE_NS : FIELD_IDLE_TIME;
+        double ns = by == BY_IDLETRACE ? 1 : 1000;
+        Column span = f == FIELD_IDLE_TIME ? column_of(d, FIELD_IDLE_NS) : (Column){};
 
-        if (!d->has_trace) {
-                f = FIELD_IDLE_TIME;
-                span = column_of(d, FIELD_IDLE_NS);
-        }
         for (uint32_t i = 0; i < d->machine->n_cpus; i++) {
+                Requested *r = &d->spans[i].requested[by];
+
                 if (span.values)
-                        add_or_spoil(&span, i, h->mono_ns, 1, &d->spans[i].idle_ns, &d->spans[i].deep_bad);
+                        add_or_spoil(&span, i, h->mono_ns, 1, &r->span_ns, &r->bad);
                 else
-                        d->spans[i].idle_ns += dt_ns;
+                        r->span_ns += (double) d->sample.h.dt_ns;
         }
         for (uint8_t k = 0; k < IDLE_STATES_MAX; k++) {
                 Column c = column_at(d, layout_find(&d->layout, f, k));
 
-                for (uint32_t i = 0; c.values && i < d->machine->n_cpus; i++)
+                for (uint32_t i = 0; c.values && i < d->machine->n_cpus; i++) {
+                        Requested *r = &d->spans[i].requested[by];
+
                         if (is_deep(d->machine, i, k))
-                                add_or_spoil(&c, i, h->mono_ns, f == FIELD_IDLE_TIME ? 1000 : 1, &d->spans[i].deep_ns,
-                                        &d->spans[i].deep_bad);
+                                add_or_spoil(&c, i, h->mono_ns, ns, &r->deep_ns, &r->bad);
+                }
         }
 }
 
-/* The smallest share among the core's threads that tell one. */
+/*
+ * The smallest share among the core's threads that tell one. idletrace is asked first, since it knows of the sleep in
+ * progress; cpuidle where idletrace does not know this CPU.
+ */
 static Reason core_requested(const SampleDelta *d, uint32_t core, double *ret) {
         double least = 2;
 
         for (uint32_t i = d->core_first[core]; i != UINT32_MAX; i = d->core_next[i]) {
                 const CpuSpan *s = &d->spans[i];
+                bool traced = d->has_trace && s->requested[BY_IDLETRACE].bad == REASON_NONE;
+                const Requested *r = &s->requested[traced ? BY_IDLETRACE : BY_CPUIDLE];
 
-                if (s->deep_bad != REASON_NONE)
-                        return (Reason) s->deep_bad;
-                if (s->idle_ns > 0)
-                        least = MIN(least, MIN(s->deep_ns / s->idle_ns, 1.0));
+                if (r->bad != REASON_NONE)
+                        return (Reason) r->bad;
+                if (r->span_ns > 0)
+                        least = MIN(least, MIN(r->deep_ns / r->span_ns, 1.0));
         }
         if (least > 1)
                 return REASON_ASLEEP;
@@ -210,13 +216,16 @@ static Reason core_requested(const SampleDelta *d, uint32_t core, double *ret) {
         return REASON_NONE;
 }
 
-static void derive_demotion(SampleDelta *d, const TickHeader *h, double dt_ns) {
+static void derive_demotion(SampleDelta *d, const TickHeader *h) {
         Column out = column_of(d, FIELD_DEMOTION), core_tsc = column_of(d, FIELD_CORE_TSC);
         const Column deep[3] = { {}, column_of(d, FIELD_C6), column_of(d, FIELD_C7) };
 
         if (!out.values)
                 return;
-        gather_requested(d, h, dt_ns);
+        if (d->has_trace)
+                gather_requested(d, h, BY_IDLETRACE);
+        if (layout_find(&d->layout, FIELD_IDLE_NS, 0))
+                gather_requested(d, h, BY_CPUIDLE);
         for (uint32_t e = 0; e < d->machine->n_cores; e++) {
                 bool pending = base_is_pending(&core_tsc.base[e], h->mono_ns);
                 int64_t granted = 0;
@@ -229,8 +238,8 @@ static void derive_demotion(SampleDelta *d, const TickHeader *h, double dt_ns) {
                         r = core_requested(d, e, &share);
                 put(d, &out, e, r, (int64_t) (share * (double) core_tsc.values[e]) - granted);
                 for (uint32_t i = d->core_first[e]; !pending && i != UINT32_MAX; i = d->core_next[i]) {
-                        d->spans[i].deep_ns = d->spans[i].idle_ns = 0;
-                        d->spans[i].deep_bad = REASON_NONE;
+                        for (unsigned by = 0; by < REQUESTED_N; by++)
+                                d->spans[i].requested[by] = (Requested){};
                 }
         }
 }
@@ -323,7 +332,7 @@ static void derive_self(SampleDelta *d, const TickHeader *h, bool is_first) {
 
 void sample_derive(SampleDelta *d, const TickHeader *h, bool is_first) {
         derive_c1(d, h);
-        derive_demotion(d, h, (double) d->sample.h.dt_ns);
+        derive_demotion(d, h);
         derive_bound_break(d);
         derive_stat(d);
         derive_self(d, h, is_first);

@@ -187,6 +187,7 @@ static int arrays_new(SampleDelta *d) {
         if (!d->base || !d->values || !d->reasons || !d->settled || !d->settled_reasons || !d->spans ||
                 !d->core_first || !d->core_next)
                 return -ENOMEM;
+        memset(d->reasons, REASON_FIRST, n);
         memset(d->settled_reasons, REASON_FIRST, n);
         link_cores(d);
         return 0;

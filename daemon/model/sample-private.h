@@ -19,12 +19,24 @@ typedef struct Base {
         uint8_t state;    /* BaseState */
 } Base;
 
+/* Time a CPU asked for deep states, and the time that covers. */
+typedef struct Requested {
+        double deep_ns, span_ns;
+        uint8_t bad; /* Reason why it is not whole */
+} Requested;
+
+enum { /* who tells it */
+        BY_IDLETRACE,
+        BY_CPUIDLE,
+        REQUESTED_N,
+};
+
 /* What a CPU did since its core's counters had their last baseline (the core may have slept through many ticks). */
 typedef struct CpuSpan {
         int64_t tsc, mperf;       /* for c1 from the core's counters */
         int64_t c1_res_tsc;       /* TSC since c1_res was read */
-        double deep_ns, idle_ns;  /* requested time in deep states, and the time that covers */
-        uint8_t tsc_bad, mperf_bad, c1_res_bad, deep_bad; /* Reason why the sum is not whole */
+        Requested requested[REQUESTED_N];
+        uint8_t tsc_bad, mperf_bad, c1_res_bad; /* Reason why the sum is not whole */
 } CpuSpan;
 
 struct SampleDelta {

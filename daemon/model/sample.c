@@ -36,6 +36,9 @@
 #define SLACK_NS 10000000ULL     /* readings of one turn lie this far apart */
 #define APERF_PER_TSC 16         /* turbo over base, generously */
 
+/* No counter moves by more in one interval; sums over all CPUs and states of a machine then fit 63 bits. */
+#define DELTA_MAX (INT64_C(1) << 46)
+
 #define MAX_PACKAGE_WATTS 1000.0
 #define MAX_DRAM_WATTS 500.0
 #define MAX_CORE_WATTS 100.0
@@ -142,7 +145,7 @@ static Reason slot_difference(SampleDelta *d, const LayoutColumn *c, Base *b, ui
         }
         rule.max_delta = max_delta(d, c, b, h, span);
         r = counter_delta(&rule, b->value, cur, &delta);
-        if (r == REASON_NONE && delta > INT64_MAX)
+        if (r == REASON_NONE && delta > DELTA_MAX)
                 r = REASON_OUT_OF_RANGE;
         if (r == REASON_NONE) {
                 uint64_t rest = b->rest + delta;
@@ -182,6 +185,15 @@ static Reason slot_unread(Base *b, Reason r, bool span_moved) {
         return r;
 }
 
+/* The sampler knows that a counter began anew (rows of /proc/interrupts came or went): the next difference is from here. */
+static void slot_restart(SampleDelta *d, size_t slot, uint64_t value, uint64_t mono_ns) {
+        Base *b = &d->base[slot];
+
+        b->state = BASE_NONE;
+        base_set(b, value, mono_ns);
+        slot_put(d, slot, REASON_RESET, 0);
+}
+
 static bool counts_only_awake(FieldId f) {
         return f == FIELD_MPERF || f == FIELD_APERF;
 }
@@ -198,6 +210,10 @@ static void counter_slot(SampleDelta *d, const Tick *t, const LayoutColumn *c, c
         bool span_read = !span || d->base[span->offset + e].mono_ns == t->h.mono_ns;
         int64_t value = 0, span_value = -1;
 
+        if (r == REASON_RESET) {
+                slot_restart(d, slot, t->values[slot], t->h.mono_ns);
+                return;
+        }
         if (r == REASON_ASLEEP && counts_only_awake(c->field) && b->state == BASE_VALID && span_read) {
                 b->mono_ns = t->h.mono_ns;
                 slot_put(d, slot, REASON_NONE, 0);
@@ -233,6 +249,10 @@ static void span_slot(SampleDelta *d, const Tick *t, const LayoutColumn *c, uint
         uint64_t cur = t->values[slot];
         int64_t value = 0;
 
+        if (r == REASON_RESET) {
+                slot_restart(d, slot, cur, t->h.mono_ns);
+                return;
+        }
         if (r == REASON_ASLEEP && b->state == BASE_VALID && d->has_prev) {
                 if (c->field == FIELD_CPU_TSC && t->h.tsc > d->prev.tsc) {
                         cur = b->value + (t->h.tsc - d->prev.tsc);

@@ -41,7 +41,7 @@ typedef struct TickHeader {
 typedef struct Tick {
         TickHeader h;
         size_t n_values;
-        uint64_t *values; /* layout order; the last known value where reasons says asleep */
+        uint64_t *values; /* layout order; the last known value where reasons says asleep, the first of a new count where it says reset */
         uint8_t *reasons; /* Reason each */
 } Tick;
 

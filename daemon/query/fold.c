@@ -132,6 +132,47 @@ static double tick_value(const Plan *p, const Series *s, double num, double den)
         return metric_value(s->metric, &sum, p->tsc_hz, &v) == REASON_NONE ? v : NAN;
 }
 
+/*
+ * A rollup row's spread over its ticks: of the ratio that was kept, or of the numerator over what a tick had of the
+ * denominator (which is all but constant: time). False where none was kept, or members would have to be combined: how
+ * they moved together is not known then, and the row's own value must do.
+ */
+static bool fold_row_spread(const Plan *p, Series *s, const StoreBlock *b, size_t i) {
+        const Member *m = &p->members[s->first_member];
+        bool kept = m->spread != PLAN_SLOT_NONE;
+        size_t at = (size_t) (kept ? m->spread : m->num) * b->n + i;
+        double ticks = b->n_ticks[at], den = (double) b->dt_ns[i] * 1e-9, k;
+        Stats stats;
+
+        if (!s->is_own || (!kept && s->n_members > 1) || !(ticks > 0) || isnan(b->m2[at]))
+                return false;
+        if (kept)
+                k = m->spread_scale;
+        else if (s->metric->kind == METRIC_GAUGE)
+                k = s->metric->factor * m->scale;
+        else {
+                if (s->metric->kind == METRIC_RATIO && m->den != PLAN_SLOT_TIME)
+                        den = (double) b->values[(size_t) m->den * b->n + i];
+                else if (s->metric->kind == METRIC_RATIO)
+                        den *= 1e9;
+                if (!(den > 0))
+                        return false;
+                k = s->metric->factor * m->scale * ticks / den;
+                if (s->metric->flags & METRIC_TSC_HZ)
+                        k *= (double) p->tsc_hz / 1e6;
+        }
+        stats = (Stats){
+                .n = b->n_ticks[at],
+                .mean = k * (double) b->values[at] / ticks,
+                .m2 = k * k * b->m2[at],
+                .min = k * (double) b->min[at],
+                .max = k * (double) b->max[at],
+                .sum = k * (double) b->values[at],
+        };
+        stats_merge(&s->stats, &stats);
+        return true;
+}
+
 int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size_t to, bool spread) {
         size_t n = to - from;
         int r;
@@ -157,7 +198,7 @@ int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size
                         s->num += f->num[k];
                         s->den += f->den[k];
                 }
-                if (spread)
+                if (spread && !(b->n_ticks && fold_row_spread(p, s, b, from + k)))
                         stats_add(&s->stats, tick_value(p, s, f->num[k], f->den[k]));
         }
         return 0;

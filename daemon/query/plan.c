@@ -24,7 +24,7 @@ typedef struct Resolve {
 
 /* One field over another, entities sorted by the target they belong to. */
 typedef struct Term {
-        FieldId num, den_field;
+        FieldId num, den_field, ratio; /* ratio: kept by rollups, FIELD_NONE */
         MetricDenominator den;
         uint32_t *order, *first; /* order[first[t]] .. order[first[t + 1] - 1] are target t's */
 } Term;
@@ -36,6 +36,23 @@ static void want_field(Plan *p, FieldId field) {
                 if (p->fields[i] == field)
                         return;
         p->fields[p->n_fields++] = field;
+}
+
+/* Ratios whose spread over ticks rollups keep. */
+static FieldId kept_ratio(const MetricSpec *m) {
+        static const struct {
+                const char *id;
+                FieldId field;
+        } kept[] = {
+                { "busy", FIELD_RATIO_BUSY }, { "c1", FIELD_RATIO_C1 }, { "c6", FIELD_RATIO_C6 },
+                { "pc6", FIELD_RATIO_PC6 }, { "pkg_watts", FIELD_RATIO_PKG_WATTS },
+                { "ram_watts", FIELD_RATIO_RAM_WATTS }, { "wakeups", FIELD_RATIO_WAKEUPS },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+                if (strcmp(kept[i].id, m->id) == 0)
+                        return kept[i].field;
+        return FIELD_NONE;
 }
 
 int plan_init(Plan *p, const QuerySpec *spec) {
@@ -51,6 +68,7 @@ int plan_init(Plan *p, const QuerySpec *spec) {
                 want_field(p, m->denominator);
                 want_field(p, m->alt_numerator);
                 want_field(p, m->alt_denominator);
+                want_field(p, kept_ratio(m));
         }
         return 0;
 }
@@ -187,7 +205,7 @@ static int add_member(Plan *p, const Member *m) {
 
 /* The slots of one entity's numerator and denominator; 0 where the layout lacks them, 1 where they were added. */
 static int add_slots(Resolve *r, const Term *t, uint8_t instance, uint32_t e) {
-        const LayoutColumn *n = layout_find(r->layout, t->num, instance), *d = NULL;
+        const LayoutColumn *n = layout_find(r->layout, t->num, instance), *d = NULL, *ratio;
         Member m;
         int code;
 
@@ -199,14 +217,29 @@ static int add_slots(Resolve *r, const Term *t, uint8_t instance, uint32_t e) {
                 if (!d)
                         return 0;
         }
+        ratio = t->ratio != FIELD_NONE ? layout_find(r->layout, t->ratio, 0) : NULL;
         m = (Member){
                 .num = n->offset + e,
                 .den = d ? d->offset + e : PLAN_SLOT_TIME,
                 .scale = metric_base_units(n),
+                .spread = ratio ? ratio->offset + e : PLAN_SLOT_NONE,
+                .spread_scale = ratio ? ratio->scale : 1,
                 .last = NAN,
         };
         code = add_member(r->plan, &m);
         return code < 0 ? code : 1;
+}
+
+/* Without cpuidle idletrace counts the default idle loop as state 1 and polling as state 0; snapshot names them so too. */
+static const char *const nameless[] = { "POLL", "IDLE" };
+
+static int state_index(const Machine *m, uint32_t cpu, const char *name) {
+        if (machine_idle_set(m, cpu))
+                return machine_state_index(m, cpu, name);
+        for (unsigned i = 0; i < ARRAY_SIZE(nameless); i++)
+                if (strcmp(nameless[i], name) == 0)
+                        return (int) i;
+        return -1;
 }
 
 /* One entity: its state of that name, all its states that sleep, or just its one slot. */
@@ -216,7 +249,7 @@ static int add_entity(Resolve *r, const MetricSpec *m, const Term *t, const char
         if (!field_is_by_state(t->num))
                 return add_slots(r, t, 0, e);
         if (state[0]) {
-                int i = machine_state_index(r->machine, e, state);
+                int i = state_index(r->machine, e, state);
 
                 return i < 0 ? 0 : add_slots(r, t, (uint8_t) i, e);
         }
@@ -261,6 +294,8 @@ static size_t metric_terms(const MetricSpec *m, const Layout *l, Term ret[2]) {
         if (!metric_use(m, l, &use))
                 return 0;
         ret[n++] = (Term){ .num = use.numerator, .den = use.den, .den_field = use.denominator };
+        if (field_spec(kept_ratio(m))->scope == field_spec(use.numerator)->scope)
+                ret[0].ratio = kept_ratio(m);
         if ((m->flags & METRIC_SUM_FIELDS) && layout_find(l, m->alt_numerator, 0))
                 ret[n++] = (Term){ .num = m->alt_numerator, .den = m->den, .den_field = m->alt_denominator };
         return n;
@@ -288,6 +323,7 @@ static int resolve_group(Resolve *r, const MetricSpec *m, Scope scope, const cha
                         return code;
                 s->first_member = (uint32_t) first;
                 s->n_members = (uint32_t) (r->plan->n_members - first);
+                s->is_own = n_terms == 1 && field_spec(terms[0].num)->scope == scope;
                 s->by_member = (m->flags & METRIC_SUM_WATTS) ||
                         ((m->flags & METRIC_SETTLED) && s->n_members > 1 && m->kind == METRIC_RATIO);
         }
@@ -303,6 +339,26 @@ static bool state_is_known(const Machine *m, uint32_t i, uint32_t k) {
                         if (strcmp(m->idle_sets[a].states[b].name, name) == 0)
                                 return true;
         return false;
+}
+
+/* The names that CPUs without cpuidle count under, where no set has them. */
+static int resolve_nameless(Resolve *r, const MetricSpec *m, Scope scope, const Term *terms, size_t n_terms) {
+        const Machine *machine = r->machine;
+        bool any = false;
+        int code = 0;
+
+        for (uint32_t i = 0; i < machine->n_cpus && !any; i++)
+                any = !machine_idle_set(machine, i);
+        for (unsigned i = 0; any && i < ARRAY_SIZE(nameless) && code == 0; i++) {
+                bool known = false;
+
+                for (uint32_t a = 0; a < machine->n_idle_sets && !known; a++)
+                        for (uint32_t b = 0; b < machine->idle_sets[a].n_states && !known; b++)
+                                known = strcmp(machine->idle_sets[a].states[b].name, nameless[i]) == 0;
+                if (!known)
+                        code = resolve_group(r, m, scope, nameless[i], terms, n_terms);
+        }
+        return code;
 }
 
 /* A group for each name of an idle state, in the order of the sets. */
@@ -322,7 +378,7 @@ static int resolve_states(Resolve *r, const MetricSpec *m, Scope scope, const Te
                         if (code != 0)
                                 return code;
                 }
-        return 0;
+        return resolve_nameless(r, m, scope, terms, n_terms);
 }
 
 static int resolve_metric(Resolve *r, const MetricSpec *m) {

@@ -14,12 +14,15 @@
 typedef struct Member {
         uint32_t num, den;     /* slots; den PLAN_SLOT_TIME: the tick's dt */
         double scale;          /* of the numerator, to base units */
+        uint32_t spread;       /* rollups: slot of the ratio kept tick by tick, PLAN_SLOT_NONE */
+        double spread_scale;   /* to the metric's unit */
         /* of the current bucket, where the series adds quotients (see Series.by_member) */
         double sum_num, sum_den;
         double last;           /* last settled quotient of any bucket; NAN: none yet */
 } Member;
 
 #define PLAN_SLOT_TIME UINT32_MAX
+#define PLAN_SLOT_NONE UINT32_MAX
 
 typedef struct Series {
         const MetricSpec *metric;
@@ -27,6 +30,7 @@ typedef struct Series {
         int64_t package, die, module, core, cpu;
         char state[16]; /* "" where the metric has none */
         uint32_t first_member, n_members; /* 0 members: not on the current machine */
+        bool is_own;    /* of one entity at the scope it is measured at: rollups then know the spread of ticks */
         bool by_member; /* quotients of the members are added (watts) or averaged (settled residencies), not their parts */
 
         /* accumulated over the current bucket */

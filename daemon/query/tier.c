@@ -64,7 +64,7 @@ int tier_choose(StoreReader *r, const QuerySpec *q, size_t n_slots, TierChoice *
         if (tier == TIER_RAW && limit >= TIER_1M && window >= 6 * HOUR_US && q->step_us % MINUTE_US == 0 &&
                 tier_covers(&bounds[TIER_1M], first, 2 * MINUTE_US))
                 tier = TIER_1M;
-        if (tier == TIER_1M && limit == TIER_1H && window >= 7 * 24 * HOUR_US && q->step_us % HOUR_US == 0 &&
+        if (tier == TIER_1M && limit == TIER_1H && window >= 48 * HOUR_US && q->step_us % HOUR_US == 0 &&
                 tier_covers(&bounds[TIER_1H], first, 2 * HOUR_US))
                 tier = TIER_1H;
         ret->tier = ret->cheaper = tier;

@@ -2,7 +2,8 @@
 /*
  * Discovery by libcpupower, which knows the machine's /sys and nothing else (its path is compiled in), returns 0 or
  * NULL for any failure, and has no target residency in the versions around. So it is asked only where our handle is
- * the machine's own tree, errno is cleared before each call, and an answer counts where sysfs confirms it. Its writer
+ * the machine's own tree, errno is cleared before a call that returns a number, and an answer counts where sysfs
+ * confirms it. Its writer
  * (cpuidle_state_disable) is never called.
  */
 
@@ -39,9 +40,7 @@ void cpuidle_discover_names(Sysfs *s, CpuidleNames *ret, uint32_t *n_differing) 
         cpuidle_sysfs_names(s, ret);
         if (!sysfs_is_host(s))
                 return;
-        errno = 0;
         take_text(cpuidle_get_driver(), ret->driver, sizeof(ret->driver), n_differing);
-        errno = 0;
         take_text(cpuidle_get_governor(), ret->governor, sizeof(ret->governor), n_differing);
 }
 
@@ -65,8 +64,8 @@ int cpuidle_discover_set(Sysfs *s, uint32_t cpu, IdleSet *ret, uint32_t *n_diffe
         if (r < 0)
                 return r;
         if (sysfs_is_host(s)) {
-                errno = 0;
-                take_number(cpuidle_state_count(cpu), &set.n_states, n_differing);
+                /* it counts until a state is missing, so errno says nothing; we stop at IDLE_STATES_MAX */
+                *n_differing += MIN(cpuidle_state_count(cpu), (unsigned) IDLE_STATES_MAX) != set.n_states;
                 for (unsigned i = 0; i < set.n_states; i++)
                         state_ask(cpu, i, &set.states[i], n_differing);
         }

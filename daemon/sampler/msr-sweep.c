@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sweep goes package by package: the package's registers and the platform's from the CPU that is awake
- * most, then core by core. Between CPUs it looks at the clock: when half of the interval is gone, what is
- * left becomes a gap, and the next turn begins with another package. A CPU that took longer than SLOW_NS is
- * left alone for a while, and what it answered is dropped: nobody knows when it was true.
+ * First the registers of packages and platform, each from the CPU that is awake most, then core by core.
+ * Between CPUs the sweep looks at the clock: when half of the interval is gone, what is left becomes a gap,
+ * and the next turn begins there. A CPU that took longer than SLOW_NS is left alone for a while, and what it
+ * answered is dropped: nobody knows when it was true.
  *
  * A thread that slept through keeps its MPERF: that it did not move is a fact, so its span is advanced
  * without asking it. Granted residency did move, so a core's span stands still with its counters until it is
@@ -315,16 +315,42 @@ static void begin_wider(Turn *t) {
                         t->s->plan.module_reader[i] == WAKE_PLAN_NONE ? REASON_ASLEEP : REASON_GAP);
 }
 
-static void sweep_package(Turn *t, uint32_t package) {
+/* The core that a sleeping package's reader is of: it is read in the same breath, so that it wakes once. */
+static uint32_t core_with_package(const Turn *t, uint32_t package) {
         uint32_t reader = t->s->plan.package_reader[package];
-        uint32_t first = reader == WAKE_PLAN_NONE ? WAKE_PLAN_NONE : t->m->cpus[reader].core;
 
-        read_package(t, package);
-        if (first != WAKE_PLAN_NONE)
-                read_core(t, first);
-        for (uint32_t i = 0; i < t->m->n_cores; i++)
-                if (t->m->cores[i].package == package && i != first)
-                        read_core(t, i);
+        if (reader == WAKE_PLAN_NONE || !t->turn->activity[reader].slept)
+                return WAKE_PLAN_NONE;
+        return t->m->cpus[reader].core;
+}
+
+static void sweep_packages(Turn *t) {
+        for (uint32_t i = 0; i < t->m->n_packages; i++) {
+                uint32_t package = (t->s->first_package + i) % t->m->n_packages;
+                uint32_t core = core_with_package(t, package);
+
+                read_package(t, package);
+                if (core != WAKE_PLAN_NONE)
+                        read_core(t, core);
+        }
+        t->s->first_package++;
+}
+
+/* A sweep that ran out of time goes on from there in the next turn. */
+static void sweep_cores(Turn *t) {
+        uint32_t first = t->m->n_cores > 0 ? t->s->first_core % t->m->n_cores : 0;
+        bool was_late = false;
+
+        for (uint32_t i = 0; i < t->m->n_cores; i++) {
+                uint32_t core = (first + i) % t->m->n_cores;
+
+                if (core != core_with_package(t, t->m->cores[core].package))
+                        read_core(t, core);
+                if (!was_late && is_late(t)) {
+                        was_late = true;
+                        t->s->first_core = core;
+                }
+        }
 }
 
 void msr_sweep_run(MsrSweep *s, SourceTurn *turn) {
@@ -346,7 +372,6 @@ void msr_sweep_run(MsrSweep *s, SourceTurn *turn) {
         s->denied = 0;
         wake_plan_make(&s->plan, turn, s->usable);
         begin_wider(&t);
-        for (uint32_t i = 0; i < t.m->n_packages; i++)
-                sweep_package(&t, (s->rotation + i) % t.m->n_packages);
-        s->rotation++;
+        sweep_packages(&t);
+        sweep_cores(&t);
 }

@@ -32,7 +32,7 @@ typedef struct MsrSweep {
         MsrBackoff *backoff;       /* by CPU */
         bool *usable;              /* by CPU, this turn */
         bool *woken;               /* by core, this turn */
-        uint32_t rotation;         /* the package a turn begins with */
+        uint32_t first_package, first_core; /* a turn begins with */
 
         bool has_failed; /* some register failed since the begin: slots with retry_ns set still do */
         int denied;      /* errno of a CPU that refused us in the last turn, 0: none */

@@ -4,9 +4,8 @@
  * would wake a CPU know which sleep. All sources write into one tick that is allocated with the machine; a turn
  * allocates nothing.
  *
- * The machine is read anew when the online list or the idle driver changes, when a source says that its columns have
- * changed, and when one that was absent or denied would now work (looked at every 50 s). Only what really differs
- * begins a new generation.
+ * The machine is read anew (sampler-machine.c) when the online list or the idle driver changes, when a source says that
+ * its columns have changed, and when one that was absent or denied would now work (looked at every 50 s).
  */
 
 #include <errno.h>
@@ -19,35 +18,12 @@
 #include "cstated/timespan.h"
 
 #include "sampler/cpuid-live.h"
-#include "sampler/sampler.h"
-#include "sampler/topology.h"
+#include "sampler/sampler-private.h"
 
 #define RETRY_NS (50 * NSEC_PER_SEC)
 #define RSS_NS (10 * NSEC_PER_SEC)
 #define EVENT_HOLD_NS (60 * NSEC_PER_SEC) /* a source that flaps is told of once a minute */
 #define SUSPEND_MIN_NS (100 * 1000000ULL)
-#define EVENTS_MAX 32
-
-struct Sampler {
-        SamplerConfig config;
-        Sysfs *sysfs;
-        Machine *machine;
-        Source *sources[SOURCES_MAX];
-        SamplerStatus status;
-        SourceState told[SOURCES_MAX];     /* state the last event was about */
-        uint64_t told_ns[SOURCES_MAX];
-        Tick *tick;
-        CpuActivity *activity;
-        TopologyWatch watch;
-        uint64_t fingerprint;
-        WakePolicy wake_policy;
-        bool reprobe;
-        uint64_t seq, prev_ns, next_retry_ns, suspended_ns;
-        uint64_t n_reads, n_wakeups, n_missed, n_dropped, rss_bytes, rss_ns;
-        int statm_fd;
-        FrameEvent events[EVENTS_MAX];
-        size_t n_events;
-};
 
 static uint64_t clock_ns(clockid_t clock) {
         struct timespec t;
@@ -63,12 +39,12 @@ static uint64_t clock_suspended_ns(void) {
         return clock_ns(CLOCK_BOOTTIME) - mono;
 }
 
-static _printf_(4, 5) void event_add(Sampler *s, const char *kind, int64_t cpu, const char *format, ...) {
+void sampler_event_add(Sampler *s, const char *kind, int64_t cpu, const char *format, ...) {
         FrameEvent *e;
         va_list ap;
 
-        if (s->n_events == EVENTS_MAX) {
-                memmove(&s->events[0], &s->events[1], (EVENTS_MAX - 1) * sizeof(s->events[0]));
+        if (s->n_events == SAMPLER_EVENTS_MAX) {
+                memmove(&s->events[0], &s->events[1], (SAMPLER_EVENTS_MAX - 1) * sizeof(s->events[0]));
                 s->n_events--;
         }
         e = &s->events[s->n_events++];
@@ -113,174 +89,6 @@ static void capabilities_describe(Sysfs *sysfs, char *buf, size_t size) {
                         at += (size_t) snprintf(buf + at, size - at, "%s%s", at > 0 ? " " : "", caps[i].name);
 }
 
-static bool is_disabled(const Sampler *s, size_t i) {
-        return s->config.disabled_sources >> i & 1;
-}
-
-/* Probes one source against m; *ret stays NULL where it gives nothing. An instance that is there is probed again. */
-static int source_probe(Sampler *s, size_t i, Machine *m, Source **ret, SourceStatus *status) {
-        int r;
-
-        *status = (SourceStatus){ .state = SOURCE_OK };
-        (void) snprintf(status->name, sizeof(status->name), "%s", source_table[i]->name);
-        if (is_disabled(s, i)) {
-                status->state = SOURCE_DISABLED;
-                (void) snprintf(status->hint, sizeof(status->hint), "switched off by Sources=");
-                return 0;
-        }
-        r = *ret ? source_table[i]->reprobe(*ret, m, status) :
-                   source_table[i]->probe(s->sysfs, m, (uint8_t) i, ret, status);
-        if (r < 0)
-                return r;
-        if (!*ret && status->state == SOURCE_OK)
-                status->state = SOURCE_ABSENT;
-        if (!*ret)
-                status->n_counters = 0;
-        return 0;
-}
-
-/* keep: those that can live on do. */
-static void sources_close(Sampler *s, bool keep) {
-        for (size_t i = 0; i < source_table_n; i++)
-                if (s->sources[i] && !(keep && source_table[i]->reprobe))
-                        s->sources[i] = source_table[i]->close(s->sources[i]);
-}
-
-/* All values of a source's columns are null for one reason. */
-static void columns_void(const Machine *m, Tick *t, size_t source, Reason reason) {
-        for (size_t i = 0; i < m->layout.n_columns; i++) {
-                const LayoutColumn *c = &m->layout.columns[i];
-
-                if (c->source == source)
-                        memset(t->reasons + c->offset, (int) reason, m->layout.n_entities[field_spec(c->field)->scope]);
-        }
-}
-
-static int sources_open(Sampler *s, Machine *m, Tick *t) {
-        for (size_t i = 0; i < source_table_n; i++) {
-                int r;
-
-                if (!s->sources[i])
-                        continue;
-                r = source_table[i]->open(s->sources[i], m);
-                if (r == -ENOMEM)
-                        return r;
-                if (r < 0) {
-                        source_status_set_error(&s->status.sources[i], r, source_table[i]->name);
-                        columns_void(m, t, i, source_reason(-r));
-                        s->sources[i] = source_table[i]->close(s->sources[i]);
-                }
-        }
-        return 0;
-}
-
-/* Columns of a new machine, from whatever the sources can give now. */
-static int sources_probe(Sampler *s, Machine *m) {
-        sources_close(s, true);
-        s->status.n_sources = (uint32_t) source_table_n;
-        for (size_t i = 0; i < source_table_n; i++) {
-                int r = source_probe(s, i, m, &s->sources[i], &s->status.sources[i]);
-
-                if (r < 0)
-                        return r;
-        }
-        layout_finish(&m->layout);
-        return 0;
-}
-
-static bool same_machine(const Machine *a, const Machine *b) {
-        _cleanup_free_ char *x = machine_to_json(a), *y = machine_to_json(b);
-
-        return x && y && strcmp(x, y) == 0;
-}
-
-/* Ids of a that are no CPU of b, as a list; NULL where there is none. */
-static char *cpus_missing(const Machine *a, const Machine *b, int64_t *ret_only) {
-        _cleanup_free_ uint32_t *ids = calloc(a->n_cpus, sizeof(*ids));
-        size_t n = 0;
-
-        for (uint32_t i = 0; ids && i < a->n_cpus; i++)
-                if (machine_cpu_index(b, a->cpus[i].id) == UINT32_MAX)
-                        ids[n++] = a->cpus[i].id;
-        *ret_only = n == 1 ? (int64_t) ids[0] : -1;
-        return n > 0 ? num_format_cpulist(ids, n) : NULL;
-}
-
-static void events_of_change(Sampler *s, const Machine *old, const Machine *new) {
-        _cleanup_free_ char *gone = NULL, *come = NULL;
-        int64_t gone_cpu, come_cpu;
-
-        gone = cpus_missing(old, new, &gone_cpu);
-        come = cpus_missing(new, old, &come_cpu);
-        if (gone)
-                event_add(s, "hotplug", gone_cpu, "offline: %.140s", gone);
-        if (come)
-                event_add(s, "hotplug", come_cpu, "online: %.140s", come);
-        if (strcmp(old->idle_driver, new->idle_driver) != 0)
-                event_add(s, "source", -1, "idle driver: %s -> %s", old->idle_driver[0] ? old->idle_driver : "none",
-                        new->idle_driver[0] ? new->idle_driver : "none");
-}
-
-/* Reads the machine and its sources anew; 1 where it differs from the one before. */
-static int machine_rebuild(Sampler *s) {
-        _cleanup_(machine_freep) Machine *m = NULL;
-        _cleanup_(tick_freep) Tick *t = NULL;
-        _cleanup_free_ CpuActivity *activity = NULL;
-        int r;
-
-        r = topology_read(s->sysfs, s->machine, &m);
-        if (r < 0)
-                return r;
-        r = sources_probe(s, m);
-        if (r < 0)
-                return r;
-        t = tick_new(m->layout.n_values);
-        activity = calloc(m->n_cpus, sizeof(*activity));
-        if (!t || !activity)
-                return -ENOMEM;
-        memset(t->reasons, REASON_ABSENT, t->n_values);
-        r = sources_open(s, m, t);
-        if (r < 0)
-                return r;
-        m->generation = s->machine ? s->machine->generation : 1;
-        r = !s->machine || !same_machine(s->machine, m);
-        if (r > 0 && s->machine) {
-                m->generation++;
-                events_of_change(s, s->machine, m);
-        }
-        (void) machine_free(s->machine);
-        (void) tick_free(s->tick);
-        free(s->activity);
-        s->machine = TAKE_PTR(m);
-        s->tick = TAKE_PTR(t);
-        s->activity = TAKE_PTR(activity);
-        s->reprobe = false;
-        return r;
-}
-
-/* True where a source that gave nothing until now would give something. */
-static bool source_would_work(Sampler *s, size_t i) {
-        _cleanup_(machine_freep) Machine *scratch = NULL;
-        SourceStatus status;
-        Source *source = NULL;
-        bool works;
-
-        if (s->sources[i] || is_disabled(s, i))
-                return false;
-        scratch = machine_copy(s->machine);
-        if (!scratch)
-                return false;
-        scratch->layout.n_columns = 0;
-        if (source_probe(s, i, scratch, &source, &status) < 0)
-                return false;
-        works = source != NULL && status.state == SOURCE_OK;
-        if (source)
-                (void) source_table[i]->close(source);
-        if (!works && status.state != s->status.sources[i].state)
-                s->status.sources[i] = status; /* the same nothing for another reason */
-        return works;
-}
-
 static bool must_rebuild(Sampler *s, uint64_t now_ns) {
         uint64_t fingerprint = topology_watch_read(&s->watch);
         bool changed = fingerprint != s->fingerprint;
@@ -289,7 +97,7 @@ static bool must_rebuild(Sampler *s, uint64_t now_ns) {
         if (now_ns >= s->next_retry_ns) {
                 s->next_retry_ns = now_ns + RETRY_NS;
                 for (size_t i = 0; i < source_table_n && !changed && !s->reprobe; i++)
-                        changed = source_would_work(s, i);
+                        changed = sampler_source_would_work(s, i);
         }
         return changed || s->reprobe;
 }
@@ -304,7 +112,7 @@ static void states_tell(Sampler *s, uint64_t now_ns, bool is_first) {
                 if (!is_first) {
                         if (s->told_ns[i] > 0 && now_ns < s->told_ns[i] + EVENT_HOLD_NS)
                                 continue;
-                        event_add(s, "source", -1, "%s: %s -> %s%s%s", st->name, source_state_name(s->told[i]),
+                        sampler_event_add(s, "source", -1, "%s: %s -> %s%s%s", st->name, source_state_name(s->told[i]),
                                 source_state_name(st->state), st->hint[0] ? ": " : "", st->hint);
                         s->told_ns[i] = now_ns;
                 }
@@ -344,7 +152,7 @@ int sampler_new(const SamplerConfig *c, Sysfs *sysfs, Sampler **ret) {
         s->next_retry_ns = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
         s->suspended_ns = clock_suspended_ns();
         s->statm_fd = sysfs_open(sysfs, "proc/self/statm");
-        r = machine_rebuild(s);
+        r = sampler_machine_rebuild(s);
         if (r < 0)
                 return r;
         wake_policy_choose(s);
@@ -356,7 +164,7 @@ int sampler_new(const SamplerConfig *c, Sysfs *sysfs, Sampler **ret) {
 Sampler *sampler_free(Sampler *s) {
         if (!s)
                 return NULL;
-        sources_close(s, false);
+        sampler_sources_close(s);
         topology_watch_deinit(&s->watch);
         closep(&s->statm_fd);
         (void) machine_free(s->machine);
@@ -407,7 +215,7 @@ static void suspend_check(Sampler *s) {
         uint64_t suspended = clock_suspended_ns();
 
         if (suspended > s->suspended_ns + SUSPEND_MIN_NS)
-                event_add(s, "suspend", -1, "slept %llu ms", (unsigned long long) ((suspended - s->suspended_ns) / 1000000));
+                sampler_event_add(s, "suspend", -1, "slept %llu ms", (unsigned long long) ((suspended - s->suspended_ns) / 1000000));
         s->suspended_ns = suspended;
 }
 
@@ -449,9 +257,13 @@ int sampler_turn(Sampler *s, const Tick **ret) {
         if (s->seq > 0 && must_rebuild(s, clock_ns(CLOCK_MONOTONIC))) {
                 topology_watch_deinit(&s->watch);
                 topology_watch_init(&s->watch, s->sysfs);
-                r = machine_rebuild(s);
-                if (r < 0)
+                r = sampler_machine_rebuild(s);
+                if (r == -ENOMEM)
                         return r;
+                if (r < 0) { /* sysfs is in the middle of a change: the old machine serves until the next turn */
+                        s->reprobe = true;
+                        r = 0;
+                }
         }
         s->tick->h = (TickHeader){
                 .seq = ++s->seq,

@@ -5,11 +5,11 @@
  * The kernel updates usage, time, above and below together, on the CPU itself, when it leaves idle. So `usage` is read
  * every time and the others only where it moved; `above` cannot move in the first state nor `below` in the deepest.
  * `rejected` moves without usage, but hardly ever (on x86 never): it and `disable`, whose change begins a new machine,
- * are read in turns, one CPU in 64 a tick.
+ * are read in turns, one CPU in 64 a tick; so are above and below, one CPU in 8, where descriptors run short.
  *
  * A CPU that sleeps through an interval shows no movement, and the whole sleep at once when it wakes. Its times carry
  * the reason `asleep` meanwhile and its clock (idle_ns) stands still with them, so that the next reading covers the
- * whole sleep by its own length.
+ * whole sleep by its own length. The clock also stands before a sleep that is in progress at a reading (cpuidle-lag.h).
  */
 
 #include <errno.h>
@@ -19,10 +19,13 @@
 #include "cstated/timespan.h"
 
 #include "sampler/cpuidle-discover.h"
+#include "sampler/cpuidle-lag.h"
 #include "sampler/source-cpuidle.h"
 #include "sampler/source.h"
 
 #define IN_TURNS 64
+#define LOOK_AGAIN 4     /* turns in which a CPU without idle states is looked at each time */
+#define EXTRA_IN_TURNS 8 /* above and below, where descriptors run short */
 
 static const FieldId slot_fields[] = {
         [CPUIDLE_USAGE] = FIELD_IDLE_USAGE,
@@ -33,7 +36,7 @@ static const FieldId slot_fields[] = {
 };
 
 typedef struct CpuidleCpu {
-        uint64_t span_ns; /* monotonic time of the reading that times belong to */
+        CpuidleLag lag;
         bool valid;       /* slots hold a complete reading */
         int error;        /* errno of the last failure */
 } CpuidleCpu;
@@ -42,14 +45,21 @@ typedef struct CpuidleSource {
         Source base;
         Sysfs *sysfs; /* borrowed */
         uint32_t n_cpus, n_states; /* n_states: of the longest list */
-        uint64_t n_turns;
+        uint64_t n_turns, n_new_turns; /* of all instances, of this one */
         bool has[CPUIDLE_REJECTED + 1]; /* the kernel has such files */
         uint32_t offsets[CPUIDLE_REJECTED + 1][IDLE_STATES_MAX]; /* in a tick, UINT32_MAX: no such column */
-        uint32_t offset_ns;
+        uint32_t offset_ns, offset_stat_idle;
+        uint64_t jiffy_ns;
         CpuidleBudget budget;
         CpuidleCpu *cpus;
         CpuidleSlot *slots; /* [cpu][state] */
 } CpuidleSource;
+
+static unsigned n_states_of(const Machine *m, uint32_t cpu) {
+        uint16_t set = m->cpus[cpu].idle_set;
+
+        return set == UINT16_MAX ? 0 : m->idle_sets[set].n_states;
+}
 
 static CpuidleSlot *slot_of(CpuidleSource *s, uint32_t cpu, unsigned state) {
         return &s->slots[(size_t) cpu * s->n_states + state];
@@ -66,52 +76,6 @@ static Source *cpuidle_close(Source *source) {
                 free(s);
         }
         return NULL;
-}
-
-/* The set of a CPU: one known already, else discovered and added. UINT16_MAX: the CPU has none. */
-static int set_assign(Sysfs *sysfs, Machine *m, MachineCpu *cpu, uint32_t *n_differing) {
-        IdleSet set = {}, *grown;
-
-        if (cpuidle_sysfs_set(sysfs, cpu->id, &set) < 0)
-                return 0;
-        for (uint32_t i = 0; i < m->n_idle_sets; i++)
-                if (memcmp(&m->idle_sets[i], &set, sizeof(set)) == 0) {
-                        cpu->idle_set = (uint16_t) i;
-                        return 0;
-                }
-        if (m->n_idle_sets == UINT16_MAX || cpuidle_discover_set(sysfs, cpu->id, &set, n_differing) < 0)
-                return 0;
-        grown = realloc(m->idle_sets, (m->n_idle_sets + 1) * sizeof(*grown));
-        if (!grown)
-                return -ENOMEM;
-        m->idle_sets = grown;
-        m->idle_sets[m->n_idle_sets] = set;
-        cpu->idle_set = (uint16_t) m->n_idle_sets++;
-        return 0;
-}
-
-static int sets_discover(Sysfs *sysfs, Machine *m, SourceStatus *status) {
-        uint32_t n_differing = 0, n_states = 0;
-        CpuidleNames names;
-        int r;
-
-        cpuidle_discover_names(sysfs, &names, &n_differing);
-        memcpy(m->idle_driver, names.driver, sizeof(m->idle_driver));
-        memcpy(m->idle_governor, names.governor, sizeof(m->idle_governor));
-        for (uint32_t i = 0; i < m->n_cpus; i++) {
-                r = set_assign(sysfs, m, &m->cpus[i], &n_differing);
-                if (r < 0)
-                        return r;
-        }
-        for (uint32_t i = 0; i < m->n_idle_sets; i++)
-                n_states = MAX(n_states, m->idle_sets[i].n_states);
-        if (n_differing > 0)
-                (void) snprintf(status->detail, sizeof(status->detail), "%s, %u states, %u answers differ from sysfs",
-                        cpuidle_discover_method(sysfs), n_states, n_differing);
-        else
-                (void) snprintf(status->detail, sizeof(status->detail), "%s, %u states", cpuidle_discover_method(sysfs),
-                        n_states);
-        return (int) n_states;
 }
 
 static void column_add(Machine *m, FieldId field, unsigned state, uint8_t index, SourceStatus *status) {
@@ -148,7 +112,7 @@ static int cpuidle_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, 
         CpuidleSource *s;
         int n_states;
 
-        n_states = sets_discover(sysfs, m, status);
+        n_states = cpuidle_sets_discover(sysfs, m, status);
         if (n_states < 0)
                 return n_states;
         if (n_states == 0) {
@@ -172,17 +136,29 @@ static int cpuidle_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, 
         }
         for (size_t i = 0; i < (size_t) s->n_cpus * s->n_states; i++)
                 cpuidle_slot_init(&s->slots[i]);
-        cpuidle_budget_init(&s->budget);
+        cpuidle_budget_init(&s->budget, (size_t) s->n_cpus * s->n_states);
         files_look(s, m);
         columns_add(s, m, status);
         *ret = &s->base;
         return 0;
 }
 
-static unsigned n_states_of(const Machine *m, uint32_t cpu) {
-        uint16_t set = m->cpus[cpu].idle_set;
+/* CPUs with the same states as before keep their descriptors, values and clocks. */
+static void cpuidle_adopt(Source *source, const Machine *m, Source *source_old, const Machine *m_old) {
+        CpuidleSource *s = (CpuidleSource *) source, *old = (CpuidleSource *) source_old;
 
-        return set == UINT16_MAX ? 0 : m->idle_sets[set].n_states;
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                uint32_t k = machine_cpu_index(m_old, m->cpus[i].id), n = n_states_of(m, i);
+
+                if (k == UINT32_MAX || n == 0 || n != n_states_of(m_old, k) ||
+                        memcmp(&m->idle_sets[m->cpus[i].idle_set], &m_old->idle_sets[m_old->cpus[k].idle_set],
+                                sizeof(IdleSet)) != 0)
+                        continue;
+                s->cpus[i] = old->cpus[k];
+                for (unsigned state = 0; state < n; state++)
+                        cpuidle_slot_move(slot_of(s, i, state), &s->budget, slot_of(old, k, state), &old->budget);
+        }
+        s->n_turns = old->n_turns;
 }
 
 static uint32_t offset_of(const Machine *m, FieldId field, uint8_t instance) {
@@ -197,6 +173,8 @@ static int cpuidle_open(Source *source, const Machine *m) {
         uint64_t unused;
 
         s->offset_ns = offset_of(m, FIELD_IDLE_NS, 0);
+        s->offset_stat_idle = offset_of(m, FIELD_STAT_IDLE, 0);
+        s->jiffy_ns = NSEC_PER_SEC / MAX(m->user_hz, 1u);
         for (unsigned f = 0; f <= CPUIDLE_REJECTED; f++)
                 for (unsigned k = 0; k < IDLE_STATES_MAX; k++)
                         s->offsets[f][k] = s->has[f] ? offset_of(m, slot_fields[f], (uint8_t) k) : UINT32_MAX;
@@ -214,26 +192,34 @@ static uint64_t monotonic_ns(void) {
         return (uint64_t) t.tv_sec * NSEC_PER_SEC + (uint64_t) t.tv_nsec;
 }
 
-/* time, above and below of a state that was used; the first reading keeps no descriptor, most states are never used. */
-static int state_read(CpuidleSource *s, const Machine *m, uint32_t cpu, unsigned state) {
+static int file_read(CpuidleSource *s, const Machine *m, uint32_t cpu, unsigned state, CpuidleFile file) {
+        CpuidleSlot *slot = slot_of(s, cpu, state);
+        bool keep = s->cpus[cpu].valid; /* the first reading keeps none: most states are never used */
+
+        return s->has[file] ? cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, state, file, keep,
+                                      &slot->values[file])
+                            : 0;
+}
+
+/* above and below of a state that was used; where that means opening files, a few CPUs a turn. */
+static int extra_read(CpuidleSource *s, const Machine *m, uint32_t cpu, unsigned state) {
         CpuidleSlot *slot = slot_of(s, cpu, state);
         bool valid = s->cpus[cpu].valid;
         int r = 0;
 
-        for (unsigned f = CPUIDLE_TIME; f < CPUIDLE_N_KEPT && r == 0; f++) {
-                if (!s->has[f])
-                        continue;
-                if (valid && ((f == CPUIDLE_ABOVE && state == 0) || (f == CPUIDLE_BELOW && state + 1 == n_states_of(m, cpu))))
-                        continue;
-                r = cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, state, (CpuidleFile) f, valid,
-                        &slot->values[f]);
-        }
+        if (valid && !cpuidle_slot_has_extra(slot, &s->budget) && (s->n_turns + cpu) % EXTRA_IN_TURNS != 0)
+                return 0;
+        if (!valid || state > 0)
+                r = file_read(s, m, cpu, state, CPUIDLE_ABOVE);
+        if (r == 0 && (!valid || state + 1 < n_states_of(m, cpu)))
+                r = file_read(s, m, cpu, state, CPUIDLE_BELOW);
+        slot->is_stale = false;
         return r;
 }
 
-/* How often states were left since the last reading (1 for a first one, UINT32_MAX for anything odd). -errno. */
-static int cpu_read(CpuidleSource *s, const Machine *m, uint32_t cpu, uint32_t *ret_exits) {
-        uint64_t exits = 0;
+/* How often states were left since the last reading (on the first: 1 where ever), or -errno. */
+static int cpu_read(CpuidleSource *s, const Machine *m, uint32_t cpu, uint64_t *ret_n_exits) {
+        uint64_t n_exits = 0;
 
         for (unsigned k = 0; k < n_states_of(m, cpu); k++) {
                 CpuidleSlot *slot = slot_of(s, cpu, k);
@@ -243,16 +229,35 @@ static int cpu_read(CpuidleSource *s, const Machine *m, uint32_t cpu, uint32_t *
                 r = cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, k, CPUIDLE_USAGE, true, &usage);
                 if (r < 0)
                         return r;
-                if (s->cpus[cpu].valid && usage == slot->values[CPUIDLE_USAGE])
-                        continue;
-                r = state_read(s, m, cpu, k);
+                if (!s->cpus[cpu].valid || usage != slot->values[CPUIDLE_USAGE]) {
+                        slot->is_stale = true;
+                        r = file_read(s, m, cpu, k, CPUIDLE_TIME);
+                }
+                if (r == 0 && slot->is_stale)
+                        r = extra_read(s, m, cpu, k);
                 if (r < 0)
                         return r;
-                exits += s->cpus[cpu].valid ? MIN(usage - slot->values[CPUIDLE_USAGE], (uint64_t) UINT32_MAX) : 1;
+                n_exits += usage - slot->values[CPUIDLE_USAGE];
                 slot->values[CPUIDLE_USAGE] = usage;
         }
-        *ret_exits = (uint32_t) MIN(exits, (uint64_t) UINT32_MAX);
+        *ret_n_exits = n_exits;
         return 0;
+}
+
+/* The clock of the times just read (cpuidle-lag.h); /proc/stat was read in the same turn. */
+static void cpu_settle(CpuidleSource *s, const SourceTurn *turn, uint32_t cpu, uint64_t n_exits) {
+        CpuidleReading r = {
+                .now_ns = monotonic_ns(),
+                .n_exits = n_exits,
+                .stat_idle_ns = UINT64_MAX,
+                .jiffy_ns = s->jiffy_ns,
+        };
+
+        for (unsigned k = 0; k < n_states_of(turn->machine, cpu); k++)
+                r.time_ns += slot_of(s, cpu, k)->values[CPUIDLE_TIME] * NSEC_PER_USEC;
+        if (s->offset_stat_idle != UINT32_MAX && turn->tick->reasons[s->offset_stat_idle + cpu] == REASON_NONE)
+                r.stat_idle_ns = turn->tick->values[s->offset_stat_idle + cpu] * s->jiffy_ns;
+        (void) cpuidle_lag_settle(&s->cpus[cpu].lag, &r);
 }
 
 /* 1 where a state was switched on or off: that is a new machine. */
@@ -273,6 +278,13 @@ static int cpu_read_seldom(CpuidleSource *s, const Machine *m, uint32_t cpu) {
         return changed;
 }
 
+/* A CPU comes online before its idle states do: 1 where they are there now. */
+static int cpu_look_again(CpuidleSource *s, const Machine *m, uint32_t cpu) {
+        if (s->n_new_turns >= LOOK_AGAIN && (s->n_turns + cpu) % IN_TURNS != 0)
+                return 0;
+        return sysfs_exists(s->sysfs, "sys/devices/system/cpu/cpu%u/cpuidle/state0/usage", m->cpus[cpu].id);
+}
+
 static void value_store(Tick *t, uint32_t offset, uint32_t cpu, uint64_t value, Reason reason) {
         if (offset == UINT32_MAX)
                 return;
@@ -284,7 +296,7 @@ static void value_store(Tick *t, uint32_t offset, uint32_t cpu, uint64_t value, 
 static void cpu_store(CpuidleSource *s, SourceTurn *turn, uint32_t cpu, Reason reason, Reason reason_time) {
         unsigned n_states = n_states_of(turn->machine, cpu);
 
-        value_store(turn->tick, s->offset_ns, cpu, s->cpus[cpu].span_ns, reason_time);
+        value_store(turn->tick, s->offset_ns, cpu, s->cpus[cpu].lag.span_ns, reason_time);
         for (unsigned k = 0; k < s->n_states; k++) {
                 const CpuidleSlot *slot = slot_of(s, cpu, k);
 
@@ -301,34 +313,34 @@ static void cpu_store(CpuidleSource *s, SourceTurn *turn, uint32_t cpu, Reason r
 static int cpu_turn(CpuidleSource *s, SourceTurn *turn, uint32_t cpu, SourceStatus *status) {
         CpuActivity *a = &turn->activity[cpu];
         CpuidleCpu *c = &s->cpus[cpu];
-        uint32_t exits;
+        uint64_t n_exits = 0;
         int r, changed = 0;
 
         if (turn->machine->cpus[cpu].idle_set == UINT16_MAX) {
                 cpu_store(s, turn, cpu, REASON_NOT_APPLICABLE, REASON_NOT_APPLICABLE);
-                return 0;
+                return cpu_look_again(s, turn->machine, cpu);
         }
         if (!c->valid || (s->n_turns + cpu) % IN_TURNS == 0)
                 changed = cpu_read_seldom(s, turn->machine, cpu);
-        r = cpu_read(s, turn->machine, cpu, &exits);
+        r = cpu_read(s, turn->machine, cpu, &n_exits);
         if (r < 0) {
-                c->valid = false;
-                c->error = -r;
+                *c = (CpuidleCpu){ .error = -r };
                 if (source_reason(-r) != REASON_OFFLINE)
                         source_status_set_error(status, r, "cpuidle");
                 cpu_store(s, turn, cpu, source_reason(-r), source_reason(-r));
                 return changed;
         }
         if (c->valid)
-                a->evidence |= ACTIVITY_USAGE_KNOWN | (exits > a->asked ? ACTIVITY_USAGE : 0);
-        if (c->valid && exits == 0 && !(a->evidence & (ACTIVITY_IRQ | ACTIVITY_BUSY))) {
+                a->evidence |= ACTIVITY_USAGE_KNOWN | (n_exits > a->asked ? ACTIVITY_USAGE : 0);
+        if (c->valid && n_exits == 0 && !(a->evidence & (ACTIVITY_IRQ | ACTIVITY_BUSY))) {
+                cpuidle_lag_sleep(&c->lag, turn->now_ns);
                 cpu_store(s, turn, cpu, REASON_NONE, REASON_ASLEEP);
                 return changed;
         }
-        c->span_ns = monotonic_ns();
+        cpu_settle(s, turn, cpu, n_exits);
         c->valid = true;
         c->error = 0;
-        cpu_store(s, turn, cpu, REASON_NONE, REASON_NONE);
+        cpu_store(s, turn, cpu, REASON_NONE, c->lag.is_restarted ? REASON_RESET : REASON_NONE);
         return changed;
 }
 
@@ -348,6 +360,7 @@ static int cpuidle_read(Source *source, SourceTurn *turn, SourceStatus *status) 
                 status->hint[0] = 0;
         }
         s->n_turns++;
+        s->n_new_turns++;
         return changed;
 }
 
@@ -355,6 +368,7 @@ const SourceOps source_ops_cpuidle = {
         .name = "cpuidle",
         .passive = true,
         .probe = cpuidle_probe,
+        .adopt = cpuidle_adopt,
         .open = cpuidle_open,
         .read = cpuidle_read,
         .close = cpuidle_close,

@@ -13,10 +13,19 @@
 #include "sampler/idle-trace.h"
 #include "sampler/source.h"
 
+#define ASKING_NS 100000 /* what answering one remote read may keep a sleeper awake */
+
+/* Of a CPU at the turn before, all states together. */
+typedef struct IdletraceTotals {
+        uint64_t entries, ns;
+        bool valid;
+} IdletraceTotals;
+
 typedef struct IdletraceSource {
         Source source;
         IdleTrace *trace;
         bool recording;
+        IdletraceTotals *before; /* by CPU of the machine */
 } IdletraceSource;
 
 static const FieldId idletrace_fields[] = {
@@ -29,6 +38,7 @@ static Source *idletrace_close(Source *source) {
         if (!s)
                 return NULL;
         (void) idle_trace_free(s->trace);
+        free(s->before);
         free(s);
         return NULL;
 }
@@ -143,6 +153,10 @@ static int idletrace_reprobe(Source *source, Machine *m, SourceStatus *status) {
 static int idletrace_open(Source *source, const Machine *m) {
         IdletraceSource *s = (IdletraceSource *) source;
 
+        free(s->before);
+        s->before = calloc(m->n_cpus + 1, sizeof(*s->before));
+        if (!s->before)
+                return -ENOMEM;
         for (uint32_t i = 0; i < m->n_cpus; i++) {
                 uint32_t residency_us[IDLE_TRACE_STATES] = {}, mwait_mask = 0;
                 const IdleSet *set;
@@ -187,14 +201,29 @@ static void read_state(SourceTurn *turn, const struct idle_trace_slot *slot, con
         put(turn, FIELD_WAKE_IMMEDIATE, state, cpu, r->immediate[state], mwait);
 }
 
-/* Nobody knows better who slept: the same sleep at this turn and the one before. */
-static void read_activity(SourceTurn *turn, const IdleTraceReading *r, uint32_t cpu) {
-        CpuActivity *a = &turn->activity[cpu];
+/* It sleeps, and our own remote reads of the turn before explain what woke it since then. */
+static bool only_answered_us(const IdletraceTotals *before, const IdletraceTotals *now, const SourceTurn *turn, uint32_t asked) {
+        uint64_t slept_ns = now->ns - before->ns, elapsed_ns = turn->now_ns - turn->prev_ns;
 
+        return before->valid && now->entries - before->entries <= asked && slept_ns + (uint64_t) asked * ASKING_NS >= elapsed_ns;
+}
+
+/* Nobody knows better who slept: the same sleep at this turn and the one before, but for what we broke ourselves. */
+static void read_activity(IdletraceSource *s, SourceTurn *turn, const IdleTraceReading *r, uint32_t cpu) {
+        CpuActivity *a = &turn->activity[cpu];
+        IdletraceTotals now = { .valid = true }, before = s->before[cpu];
+
+        for (unsigned i = 0; i < IDLE_STATES_MAX; i++) {
+                now.entries += r->entries[i];
+                now.ns += r->ns[i];
+        }
+        s->before[cpu] = now;
         if (!r->seen || turn->prev_ns == 0)
                 return;
         a->evidence |= ACTIVITY_TRACE_KNOWN;
-        if (!r->asleep_since || r->asleep_since > turn->prev_ns)
+        if (!r->asleep_since)
+                a->evidence |= ACTIVITY_TRACE;
+        else if (r->asleep_since > turn->prev_ns && !only_answered_us(&before, &now, turn, a->asked))
                 a->evidence |= ACTIVITY_TRACE;
 }
 
@@ -212,7 +241,7 @@ static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status
                 idle_trace_read(slot, turn->now_ns, &reading);
                 for (uint8_t state = 0; state < IDLE_STATES_MAX; state++)
                         read_state(turn, slot, &reading, i, n_states, state);
-                read_activity(turn, &reading, i);
+                read_activity(s, turn, &reading, i);
         }
         return 0;
 }

@@ -46,6 +46,7 @@ typedef struct IrqSource {
         bool seen[IRQ_ROWS];
         uint32_t *previous, *previous_cal; /* sums of all rows and of CAL of the reading before */
         uint8_t *present;   /* the header names this CPU */
+        uint8_t *known;     /* previous is a reading of this CPU */
         uint64_t rows, previous_rows; /* hash of the labels, 0: no reading yet */
 } IrqSource;
 
@@ -61,6 +62,7 @@ static Source *irq_close(Source *source) {
                 free(s->previous);
                 free(s->previous_cal);
                 free(s->present);
+                free(s->known);
                 free(s);
         }
         return NULL;
@@ -231,12 +233,13 @@ static int irq_alloc(IrqSource *s, uint32_t n_cpus) {
         s->previous = calloc(n_cpus, sizeof(*s->previous));
         s->previous_cal = calloc(n_cpus, sizeof(*s->previous_cal));
         s->present = calloc(n_cpus, 1);
+        s->known = calloc(n_cpus, 1);
         for (size_t i = 0; i < IRQ_ROWS; i++) {
                 s->sums[i] = calloc(n_cpus, sizeof(uint32_t));
                 if (!s->sums[i])
                         return -ENOMEM;
         }
-        return s->buf && s->columns && s->previous && s->previous_cal && s->present ? 0 : -ENOMEM;
+        return s->buf && s->columns && s->previous && s->previous_cal && s->present && s->known ? 0 : -ENOMEM;
 }
 
 static void columns_add(IrqSource *s, Machine *m, uint8_t index, SourceStatus *status) {
@@ -274,6 +277,21 @@ static int irq_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, Sour
         return 0;
 }
 
+static void irq_adopt(Source *source, const Machine *m, Source *source_old, const Machine *m_old) {
+        IrqSource *s = (IrqSource *) source, *old = (IrqSource *) source_old;
+
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                uint32_t k = machine_cpu_index(m_old, m->cpus[i].id);
+
+                s->known[i] = k != UINT32_MAX && old->known[k];
+                if (!s->known[i])
+                        continue;
+                s->previous[i] = old->previous[k];
+                s->previous_cal[i] = old->previous_cal[k];
+        }
+        s->previous_rows = old->previous_rows;
+}
+
 static int irq_open(Source *source, const Machine *m) {
         return 0;
 }
@@ -307,8 +325,9 @@ static void activity_note(IrqSource *s, SourceTurn *turn) {
         for (uint32_t i = 0; i < s->n_cpus; i++) {
                 CpuActivity *a = &turn->activity[i];
 
-                if (s->present[i] && s->previous_rows == s->rows)
+                if (s->present[i] && s->known[i] && s->previous_rows == s->rows)
                         a->evidence |= ACTIVITY_IRQ_KNOWN | (took_interrupt(s, i, a->asked) ? ACTIVITY_IRQ : 0);
+                s->known[i] = s->present[i];
                 s->previous[i] = s->sums[0][i];
                 s->previous_cal[i] = s->sums[IRQ_ROW_CAL][i];
         }
@@ -340,6 +359,7 @@ const SourceOps source_ops_irq = {
         .name = "irq",
         .passive = true,
         .probe = irq_probe,
+        .adopt = irq_adopt,
         .open = irq_open,
         .read = irq_read,
         .close = irq_close,

@@ -77,6 +77,17 @@ static int stat_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, Sou
         return 0;
 }
 
+static void stat_adopt(Source *source, const Machine *m, Source *source_old, const Machine *m_old) {
+        StatSource *s = (StatSource *) source, *old = (StatSource *) source_old;
+
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                uint32_t k = machine_cpu_index(m_old, m->cpus[i].id);
+
+                if (k != UINT32_MAX)
+                        s->baselines[i] = old->baselines[k];
+        }
+}
+
 static int stat_open(Source *source, const Machine *m) {
         return 0;
 }
@@ -189,6 +200,7 @@ const SourceOps source_ops_stat = {
         .name = "stat",
         .passive = true,
         .probe = stat_probe,
+        .adopt = stat_adopt,
         .open = stat_open,
         .read = stat_read,
         .close = stat_close,

@@ -76,6 +76,11 @@ typedef struct SourceOps {
          * Without it an instance is closed and made anew.
          */
         int (*reprobe)(Source *s, Machine *m, SourceStatus *status);
+        /*
+         * Optional, before open: takes over from an instance of the machine before what it knows of CPUs that are in
+         * both (baselines, descriptors). The old one is closed afterwards.
+         */
+        void (*adopt)(Source *s, const Machine *m, Source *old, const Machine *m_old);
         /* Opens what read needs, against the finished layout. */
         int (*open)(Source *s, const Machine *m);
         /* One turn. A failed value gets a reason, never a made-up number. Returns 1 where the set of columns it could give has changed (re-probe), else 0 or -errno. */

@@ -45,23 +45,26 @@ static void client_read(Client *c) {
 uint32_t ledger_client(Ledger *l, pid_t pid, int64_t t_ns, int64_t max_age_ns) {
         Client now = { .pid = pid, .tgid = pid, .comm = "?", .seen_ns = t_ns };
 
+        if (max_age_ns == INT64_MAX && l->last_client < l->n_clients &&
+                l->clients[l->last_client].pid == pid)
+                return l->last_client;
         /* Latest first: a process id that came round again is a new client. */
         for (uint32_t i = l->n_clients; i-- > 0;)
                 if (l->clients[i].pid == pid) {
                         if (t_ns - l->clients[i].seen_ns < max_age_ns)
-                                return i;
+                                return l->last_client = i;
                         break;
                 }
         client_read(&now);
         for (uint32_t i = l->n_clients; i-- > 0;)
                 if (l->clients[i].pid == pid && strcmp(l->clients[i].comm, now.comm) == 0) {
                         l->clients[i] = now;
-                        return i;
+                        return l->last_client = i;
                 }
         if (l->n_clients == LEDGER_CLIENTS_MAX)
                 return LEDGER_CLIENTS_MAX - 1;
         l->clients[l->n_clients] = now;
-        return l->n_clients++;
+        return l->last_client = l->n_clients++;
 }
 
 static uint64_t key_hash(const LedgerKey *k) {

@@ -63,7 +63,7 @@ typedef struct Ledger {
         LedgerEntry *entries;
         size_t n, size;
         Client clients[LEDGER_CLIENTS_MAX];
-        uint32_t n_clients;
+        uint32_t n_clients, last_client;
         uint64_t write_opens, pwrites, sysfs_writes;
 } Ledger;
 

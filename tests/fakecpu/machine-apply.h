@@ -8,7 +8,7 @@
 
 /*
  * Carries out a statement at time t, or only checks its words against this machine. False: error says why;
- * the machine is then unchanged, unless the residencies no longer fit into 100 %.
+ * the machine may then be half changed: machine_submit() undoes that.
  */
 bool machine_apply(
         Machine *m, const Statement *st, int64_t t_ns, bool check_only, char error[SCENARIO_ERROR_MAX]);

@@ -217,18 +217,71 @@ static void statement_done(Statement *st) {
                 free(st);
 }
 
+/* What a `set` may change, kept so that one which turns out to be too much leaves no trace. */
+typedef struct Saved {
+        Cpu *cpus;
+        Core *cores;
+        Die *dies;
+        Counter system[SYSTEM_N];
+        int64_t system_t0;
+} Saved;
+
+static void *copy_of(const void *data, size_t size) {
+        void *p = malloc(size);
+
+        return p ? memcpy(p, data, size) : NULL;
+}
+
+static void saved_take(Saved *saved, const Machine *m) {
+        *saved = (Saved){
+                .cpus = copy_of(m->cpus, m->n_cpus * sizeof(Cpu)),
+                .cores = copy_of(m->cores, m->n_cores * sizeof(Core)),
+                .dies = copy_of(m->dies, m->n_dies * sizeof(Die)),
+                .system_t0 = m->system_t0,
+        };
+        (void) memcpy(saved->system, m->system, sizeof(saved->system));
+}
+
+static void saved_restore(const Saved *saved, Machine *m) {
+        if (!saved->cpus || !saved->cores || !saved->dies)
+                return;
+        (void) memcpy(m->cpus, saved->cpus, m->n_cpus * sizeof(Cpu));
+        (void) memcpy(m->cores, saved->cores, m->n_cores * sizeof(Core));
+        (void) memcpy(m->dies, saved->dies, m->n_dies * sizeof(Die));
+        (void) memcpy(m->system, saved->system, sizeof(saved->system));
+        m->system_t0 = saved->system_t0;
+}
+
+static bool apply_or_undo(Machine *m, const Statement *st, int64_t now_ns, char *error) {
+        Saved saved = {};
+        bool is_set = strcmp(st->verb, "set") == 0;
+
+        if (is_set)
+                saved_take(&saved, m);
+        bool ok = machine_apply(m, st, now_ns, false, error);
+        if (is_set && !ok)
+                saved_restore(&saved, m);
+        free(saved.cpus);
+        free(saved.cores);
+        free(saved.dies);
+        return ok;
+}
+
 bool machine_submit(Machine *m, Statement *st, int64_t now_ns, char error[SCENARIO_ERROR_MAX]) {
         st->owned = true;
         if (st->relative)
                 st->at_ns += now_ns;
-        bool ok = resolve_story(m->scenario, st, error);
-        bool later = st->at_ns > now_ns;
-        ok = ok && machine_apply(m, st, now_ns, later, error);
+        bool ok = resolve_story(m->scenario, st, error), later = st->at_ns > now_ns;
 
-        if (ok && later && m->n_pending < SCENARIO_STATEMENTS_MAX && pending_add(m, st))
-                return true;
+        if (ok && later) {
+                ok = machine_apply(m, st, now_ns, true, error);
+                if (ok && m->n_pending < SCENARIO_STATEMENTS_MAX && pending_add(m, st))
+                        return true;
+                ok = ok && scenario_error(error, 0, "too many statements", st->verb);
+        } else
+                ok = ok && apply_or_undo(m, st, now_ns, error);
         statement_done(st);
-        return ok && later ? scenario_error(error, 0, "submit", "too many statements") : ok;
+        return ok;
 }
 
 int64_t machine_next_ns(const Machine *m) {

@@ -220,6 +220,9 @@ static void test_c1_is_the_rest(void **state) {
         Statement *st = statement_parse("set busy=11", 0, error);
         assert_non_null(st);
         assert_false(machine_submit(&w.m, st, SECOND, error));
+        /* What was too much left nothing behind. */
+        assert_true(msr(&w, 0, 0x660, 2 * SECOND) == HZ / 100 * 14);
+        submit(&w, "set busy=3", 2 * SECOND);
         world_end(&w);
 }
 

@@ -2,6 +2,7 @@
 """Runs sample-dump on the fake machine and hands back what was read and what it cost."""
 
 import collections
+import glob
 import os
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUN = os.path.join(HERE, "..", "fakecpu", "run")
-DUMP = os.environ.get("SAMPLE_DUMP", "sample-dump")
+DUMP = os.environ.get("SAMPLE_DUMP") or next(
+    iter(glob.glob(os.path.join(HERE, "..", "..", "build*", "tests", "integration", "sample-dump"))), "sample-dump")
 
 Value = collections.namedtuple("Value", "value reason scale range")
 
@@ -93,9 +95,10 @@ def parse_expect(text):
     return expect
 
 
-def sample(scenario, turns=4, interval_ms=500, arguments=(), before="", during=""):
+def sample(scenario, turns=4, interval_ms=500, arguments=("-s", "-idletrace,-perf"), before="", during="",
+           limit=""):
     """scenario: a name, or the text of one. before/during: statements for ctl/set, the latter while it samples, with
-    "wait SECONDS" between them."""
+    "wait SECONDS" between them. BPF and perf see the real kernel, so they stay out. limit: a shell command before."""
     with tempfile.TemporaryDirectory() as d:
         if "\n" in scenario:
             path = os.path.join(d, "scenario")
@@ -105,6 +108,7 @@ def sample(scenario, turns=4, interval_ms=500, arguments=(), before="", during="
         script = ""
         for line in before.splitlines():
             script += 'echo "%s" >"$FAKECPU_CTL/set" || exit 1\n' % line
+        script += limit + "\n"
         script += '"$1" -n %d -i %d %s >"$2/out" 2>"$2/err" &\n' % (turns, interval_ms, " ".join(arguments))
         for line in during.splitlines():
             if line.startswith("wait "):

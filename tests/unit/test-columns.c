@@ -18,7 +18,7 @@ static const char snapshot_text[] =
         "{\"package\":1,\"core\":0,\"c6\":null}],"
         "\"cpus\":["
         "{\"cpu\":0,\"core\":0,\"package\":0,\"busy\":1.234,\"irq\":10,\"idle\":{\"C1\":{\"time\":0.5,\"usage\":1},"
-        "\"C6_X\":{\"time\":99.5,\"usage\":2}},\"wakeups\":{\"interrupt\":3,\"store\":1,\"break\":4,\"method\":\"bound\"}},"
+        "\"C6_X\":{\"time\":99.5,\"usage\":2}},\"wakeups\":{\"total\":8,\"interrupt\":3,\"store\":1,\"break\":4,\"method\":\"bound\"}},"
         "{\"cpu\":4,\"core\":0,\"package\":0,\"busy\":0,\"irq\":20},"
         "{\"cpu\":1,\"core\":1,\"package\":0,\"busy\":2,\"irq\":30},"
         "{\"cpu\":9,\"core\":0,\"package\":1,\"busy\":18.766,\"irq\":0}]}";
@@ -84,6 +84,7 @@ static void test_cells(void **state) {
         assert_string_equal(text(f, "C6X%", 0), "99.50");
         assert_string_equal(text(f, "C6X", 0), "2");
         assert_string_equal(text(f, "C6X%", 1), "-");
+        assert_string_equal(text(f, "Wake/s", 0), "4.0");
         assert_string_equal(text(f, "Break/s", 0), "2.0");
         /* a core's and a package's values stand with their first CPU only */
         assert_string_equal(text(f, "CPU%c6", 0), "94.00");

@@ -154,6 +154,12 @@ static void test_idle_inventory_by_core_type(void **state) {
         assert_number(root, "idle.sets.0.states.1.exit_latency_us", 230);
         assert_true(json_is_true(at(root, "idle.sets.0.states.1.disabled")));
         json_decref(root);
+        m.cpus[4].idle_set = 0; /* a set of both types belongs to none */
+        root = json_of(&m);
+        assert_true(json_is_null(at(root, "idle.sets.0.core_type")));
+        assert_text(root, "idle.sets.1.core_type", "efficient");
+        json_decref(root);
+        m.cpus[4].idle_set = 1;
         m.n_idle_sets = 0;
         m.idle_driver[0] = '\0';
         root = json_of(&m);

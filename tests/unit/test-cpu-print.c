@@ -77,6 +77,13 @@ static void test_dump(void **state) {
         free(text);
 }
 
+static void test_mwait_without_leaf(void **state) {
+        char *text = printed("{\"cpus\":[{\"monitor\":true,\"mwait\":{\"interrupt_break\":false,\"substates\":[0,0]}}]}");
+
+        assert_non_null(strstr(text, "  MONITOR/MWAIT\n"));
+        free(text);
+}
+
 static void test_advice_is_wrapped(void **state) {
         char *text =
                 printed("{\"cpus\":[{\"errata\":[{\"id\":\"x\",\"status\":\"unknown\",\"advice\":\""
@@ -94,6 +101,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_machine),
                 cmocka_unit_test(test_dump),
+                cmocka_unit_test(test_mwait_without_leaf),
                 cmocka_unit_test(test_advice_is_wrapped),
         };
 

@@ -176,7 +176,7 @@ static void test_sleeper_keeps_its_clock(void **state) {
         assert_true(value(f, FIELD_IDLE_NS, 0, 0) == span);
         assert_int_equal(reason(f, FIELD_IDLE_USAGE, 2, 0), REASON_NONE); /* 0 exits are a fact */
         /* it wakes: the whole sleep at once, with its own span */
-        fixture_idle(&f->fixture, 0, 2, 1, 2000000, 0, 0);
+        fixture_idle(&f->fixture, 0, 2, 1, 1, 0, 0);
         assert_int_equal(source_fixture_turn(f, ACTIVITY_IRQ_KNOWN | ACTIVITY_IRQ), 0);
         assert_int_equal(reason(f, FIELD_IDLE_TIME, 2, 0), REASON_NONE);
         assert_true(value(f, FIELD_IDLE_NS, 0, 0) > span);

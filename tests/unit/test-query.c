@@ -29,7 +29,7 @@ static void assert_near(double a, double b, double share) {
 
 /* Parses and runs; fails the test on any refusal. States are copied to where their name outlives the query. */
 static Result run(World *w, const char *text) {
-        static const char *const names[] = { "POLL", "C1", "C1E", "C6", "C8" };
+        static const char *const names[] = { "POLL", "C1", "C1E", "C6", "IDLE" };
         Result result = { .rows = calloc(ROWS_MAX, sizeof(QueryRow)) };
         char *copy = strdup(text);
         QueryParam params[16];
@@ -65,7 +65,7 @@ static Result run(World *w, const char *text) {
         return result;
 }
 
-static char window_text[128];
+static char window_text[400];
 static const char *window(uint64_t start_us, uint64_t end_us, const char *rest) {
         (void) snprintf(window_text, sizeof(window_text), "start=%llu&end=%llu&%s", (unsigned long long) (start_us / 1000),
                 (unsigned long long) (end_us / 1000), rest);
@@ -346,6 +346,41 @@ static void test_hybrid_states(void **state) {
         world_close(&w);
 }
 
+/* Without cpuidle idletrace still counts polling and the default idle loop. */
+static void test_nameless_states(void **state) {
+        Machine *m = world_machine();
+        World w;
+        Result r;
+
+        m->n_idle_sets = 0;
+        for (uint32_t i = 0; i < 8; i++)
+                m->cpus[i].idle_set = UINT16_MAX;
+        m->layout.n_columns = 0;
+        for (uint8_t i = 0; i < 2; i++) {
+                assert_non_null(fixture_column(m, FIELD_TRACE_ENTRIES, i));
+                assert_non_null(fixture_column(m, FIELD_TRACE_NS, i));
+        }
+        machine_finish_layout(m);
+        world_open(&w, m, BASE_US, USEC_PER_SEC);
+        for (uint32_t i = 0; i < 8; i++) {
+                world_set(&w, FIELD_TRACE_ENTRIES, 0, i, 3);
+                world_set(&w, FIELD_TRACE_ENTRIES, 1, i, 40);
+        }
+        world_ticks(&w, 1);
+        r = run(&w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=idle_usage&scope=node&agg=sum"));
+        assert_int_equal(r.n, 2);
+        assert_string_equal(r.rows[0].state, "POLL");
+        assert_int_equal(r.rows[0].sum_count, 24);
+        assert_string_equal(r.rows[1].state, "IDLE");
+        assert_int_equal(r.rows[1].sum_count, 320);
+        free(r.rows);
+        r = run(&w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=wakeups&cpu=3&agg=sum"));
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.rows[0].sum_count, 40);
+        free(r.rows);
+        world_close(&w);
+}
+
 /* C13: a CPU goes and comes back: its rows have a hole, the package's none. */
 static void test_hotplug(void **state) {
         World *w = *state;
@@ -527,6 +562,119 @@ static void test_too_many_points(void **state) {
         assert_int_equal(refused(w, window(BASE_US, w->time_us, "metric=busy&cpu=0&step=200ms"), &error), 0);
 }
 
+/* Values that change from tick to tick, not in step with the minutes. */
+static void vary(World *w, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                for (uint32_t e = 0; e < 8; e++) {
+                        world_busy(w, e, 5 + (double) ((w->seq * 7 + e * 3) % 11) * 3);
+                        world_set(w, FIELD_IRQ, 0, e, (int64_t) (50 + w->seq * 13 % 29));
+                        for (uint8_t k = 1; k < 4; k++)
+                                world_set(w, FIELD_IDLE_USAGE, k, e, (int64_t) (w->seq * 5 % 17 + k));
+                }
+                for (uint32_t e = 0; e < 4; e++)
+                        world_set(w, FIELD_CORE_TEMP, 0, e, 40 + (int64_t) (w->seq % 9));
+                for (uint32_t e = 0; e < 2; e++)
+                        world_set(w, FIELD_ENERGY_PKG, 0, e, (int64_t) (16384 * 500 + w->seq % 13 * 1000000));
+                world_ticks(w, 1);
+        }
+}
+
+static void maintain(World *w) {
+        for (unsigned i = 0; i < 2000 && store_maintain(w->store, w->time_us) > 0; i++)
+                ;
+}
+
+static void assert_rows_agree(const QueryRow *a, const QueryRow *b) {
+        assert_ptr_equal(a->metric, b->metric);
+        assert_int_equal(a->time_us, b->time_us);
+        assert_int_equal(a->cpu, b->cpu);
+        assert_int_equal(a->core, b->core);
+        assert_int_equal(a->count, b->count);
+        assert_near(a->mean, b->mean, 1e-5);
+        assert_near(a->min, b->min, 1e-3);
+        assert_near(a->max, b->max, 1e-3);
+        assert_near(a->stddev, b->stddev, 1e-3);
+        if (!isnan(b->sum))
+                assert_near(a->sum, b->sum, 1e-5);
+        assert_int_equal(a->sum_count, b->sum_count);
+}
+
+#define ALL_AGGS "agg=mean,min,max,stddev,sum,count"
+
+/* A long window is answered from minutes, and says the same as its ticks: spread of ticks included. */
+static void test_minutes_agree_with_ticks(void **state) {
+        Result ticks, minutes;
+        World w;
+
+        world_open(&w, NULL, BASE_US, 10 * USEC_PER_SEC);
+        vary(&w, 7 * 360 + 6);
+        minutes = run(&w, window(BASE_US, BASE_US + 7 * 3600 * USEC_PER_SEC,
+                                  "metric=busy,irq,c6,pkg_watts,core_temp&package=0&core=1&step=10m&" ALL_AGGS));
+        assert_int_equal(minutes.info.tier, TIER_1M);
+        assert_int_equal(minutes.info.samples, 7 * 60);
+        ticks = run(&w, window(BASE_US, BASE_US + 3600 * USEC_PER_SEC,
+                                "metric=busy,irq,c6,pkg_watts,core_temp&package=0&core=1&step=10m&" ALL_AGGS));
+        assert_int_equal(ticks.info.tier, TIER_RAW);
+        /* aligned to UTC the first bucket is not whole ten minutes, the same one in both */
+        assert_true(ticks.n > 30);
+        for (size_t i = 0; i + 7 < ticks.n; i++)
+                assert_rows_agree(&minutes.rows[i], &ticks.rows[i]);
+        free(minutes.rows);
+        free(ticks.rows);
+        world_close(&w);
+}
+
+static void test_hours(void **state) {
+        uint64_t hour = 3600 * USEC_PER_SEC, start = (BASE_US / hour + 1) * hour;
+        Result ticks, hours;
+        World w;
+
+        world_open(&w, NULL, start, 60 * USEC_PER_SEC);
+        vary(&w, 2 * 24 * 60 + 60);
+        maintain(&w);
+        hours = run(&w, window(start, start + 2 * 24 * hour, "metric=busy,irq,pkg_watts&step=1h&" ALL_AGGS "&cpu=3"));
+        assert_int_equal(hours.info.tier, TIER_1H);
+        assert_int_equal(hours.n, 2 * 24 * 3);
+        assert_int_equal(hours.info.gaps, 0);
+        ticks = run(&w, window(start + 5 * hour, start + 6 * hour, "metric=busy,irq,pkg_watts&points=1&" ALL_AGGS "&cpu=3"));
+        assert_int_equal(ticks.info.tier, TIER_RAW);
+        assert_int_equal(ticks.n, 3);
+        for (size_t i = 0; i < 3; i++)
+                assert_rows_agree(&hours.rows[5 * 3 + i], &ticks.rows[i]);
+        free(hours.rows);
+        free(ticks.rows);
+        world_close(&w);
+}
+
+/* Where raw ticks have expired, minutes answer, and the step says so. */
+static void test_expired_ticks(void **state) {
+        Result r;
+        World w;
+
+        world_open_expiring(&w, BASE_US, 10 * USEC_PER_SEC, 3600 * USEC_PER_SEC, 86400 * USEC_PER_SEC);
+        vary(&w, 3 * 360);
+        maintain(&w);
+        r = run(&w, window(BASE_US, BASE_US + 1800 * USEC_PER_SEC, "metric=busy&cpu=0&step=10s&agg=count"));
+        assert_int_equal(r.info.tier, TIER_1M);
+        assert_int_equal(r.info.step_us, 60 * USEC_PER_SEC);
+        assert_int_equal(r.n, 30);
+        assert_int_equal(r.rows[29].count, 6);
+        assert_int_equal(r.info.expected, 30);
+        assert_int_equal(r.info.gaps, 0);
+        free(r.rows);
+        /* without a step: a row a minute, at its start */
+        r = run(&w, window(BASE_US, BASE_US + 600 * USEC_PER_SEC, "metric=busy&cpu=0"));
+        assert_int_equal(r.n, 10);
+        assert_int_equal(r.rows[0].time_us, BASE_US);
+        free(r.rows);
+        /* what is young is still raw */
+        r = run(&w, window(w.time_us - 600 * USEC_PER_SEC, w.time_us, "metric=busy&cpu=0&step=10s"));
+        assert_int_equal(r.info.tier, TIER_RAW);
+        assert_int_equal(r.n, 60);
+        free(r.rows);
+        world_close(&w);
+}
+
 static void test_empty_store(void **state) {
         World *w = *state;
         Result r = run(w, "metric=busy");
@@ -549,12 +697,16 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_temperature, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_states_by_name, setup, teardown),
                 cmocka_unit_test(test_hybrid_states),
+                cmocka_unit_test(test_nameless_states),
                 cmocka_unit_test_setup_teardown(test_hotplug, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_filters, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_gaps, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_agrees_with_metric_value, setup, teardown),
                 cmocka_unit_test(test_dst),
                 cmocka_unit_test_setup_teardown(test_too_many_points, setup, teardown),
+                cmocka_unit_test(test_minutes_agree_with_ticks),
+                cmocka_unit_test(test_hours),
+                cmocka_unit_test(test_expired_ticks),
                 cmocka_unit_test_setup_teardown(test_empty_store, setup, teardown),
         };
 

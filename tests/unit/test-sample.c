@@ -367,6 +367,30 @@ static void test_demotion_is_requested_less_granted(void **state) {
         rig_deinit(&r);
 }
 
+/* idletrace knows the sleep in progress and is asked first; a CPU it does not know is told by cpuidle. */
+static void test_demotion_by_idletrace(void **state) {
+        Machine *m = machine_full();
+        Rig r = {};
+
+        for (uint8_t k = 0; k < 4; k++)
+                fixture_column(m, FIELD_TRACE_NS, k);
+        machine_finish_layout(m);
+        rig_machine(&r, m);
+        for (uint8_t k = 0; k < 4; k++)
+                rig_reason(&r, FIELD_TRACE_NS, k, 1, REASON_OFFLINE);
+        rig_wait(&r, 1);
+        assert_int_equal(rig_push(&r), SAMPLE_E_FIRST);
+        rig_wait(&r, 1);
+        for (uint32_t e = 0; e < 16; e++) {
+                rig_add(&r, FIELD_TRACE_NS, 3, e, RIG_SECOND / 10 * 9);
+                rig_add(&r, FIELD_IDLE_TIME, 3, e, 600000);
+        }
+        assert_int_equal(rig_push(&r), 0);
+        assert_near(&r, FIELD_DEMOTION, 0, 0, 9 * RIG_HZ / 10 >> FIELD_TICK_SHIFT, 2);
+        assert_near(&r, FIELD_DEMOTION, 0, 1, 6 * RIG_HZ / 10 >> FIELD_TICK_SHIFT, 2);
+        rig_deinit(&r);
+}
+
 /* One counter fails for a tick: its neighbours of the same span do not notice, and it never covers a wrong time. */
 static void test_error_of_one_counter(void **state) {
         Rig r;
@@ -456,6 +480,36 @@ static void test_reset_and_backwards(void **state) {
         assert_int_equal(rig_push(&r), 0);
         assert_near(&r, FIELD_MPERF, 0, 0, RIG_HZ / 10 >> FIELD_TICK_SHIFT, 1);
         assert_value(&r, FIELD_ENERGY_PKG, 0, 0, 50 * JOULE_14);
+        rig_deinit(&r);
+}
+
+/* Where the sampler says reset, the value is the new baseline: one interval is lost, not two. */
+static void test_reset_by_the_sampler(void **state) {
+        Rig r;
+
+        start(&r);
+        rig_set(&r, FIELD_IRQ, 0, 3, 1000);
+        rig_wait(&r, 1);
+        assert_int_equal(rig_push(&r), 0);
+        rig_set(&r, FIELD_IRQ, 0, 3, 70);
+        rig_reason(&r, FIELD_IRQ, 0, 3, REASON_RESET);
+        rig_reason(&r, FIELD_IDLE_NS, 0, 3, REASON_RESET);
+        rig_set(&r, FIELD_IDLE_TIME, 1, 3, 30000000);
+        rig_reason(&r, FIELD_IDLE_TIME, 1, 3, REASON_RESET);
+        rig_wait(&r, 1);
+        assert_int_equal(rig_push(&r), 0);
+        assert_null_for(&r, FIELD_IRQ, 0, 3, REASON_RESET);
+        assert_null_for(&r, FIELD_IDLE_TIME, 1, 3, REASON_RESET);
+        rig_reason(&r, FIELD_IRQ, 0, 3, REASON_NONE);
+        rig_reason(&r, FIELD_IDLE_NS, 0, 3, REASON_NONE);
+        rig_reason(&r, FIELD_IDLE_TIME, 1, 3, REASON_NONE);
+        rig_add(&r, FIELD_IRQ, 0, 3, 5);
+        rig_add(&r, FIELD_IDLE_TIME, 1, 3, 900000);
+        rig_wait(&r, 1);
+        assert_int_equal(rig_push(&r), 0);
+        assert_value(&r, FIELD_IRQ, 0, 3, 5);
+        assert_value(&r, FIELD_IDLE_TIME, 1, 3, 900000);
+        assert_value(&r, FIELD_IDLE_NS, 0, 3, RIG_SECOND);
         rig_deinit(&r);
 }
 
@@ -813,10 +867,12 @@ int main(void) {
                 cmocka_unit_test(test_dropped_frames_lose_nothing),
                 cmocka_unit_test(test_asleep_spans_the_sleep),
                 cmocka_unit_test(test_demotion_is_requested_less_granted),
+                cmocka_unit_test(test_demotion_by_idletrace),
                 cmocka_unit_test(test_error_of_one_counter),
                 cmocka_unit_test(test_error_of_all_loses_nothing),
                 cmocka_unit_test(test_error_of_the_span),
                 cmocka_unit_test(test_reset_and_backwards),
+                cmocka_unit_test(test_reset_by_the_sampler),
                 cmocka_unit_test(test_c13_cpu_goes_and_returns),
                 cmocka_unit_test(test_offline_within_a_generation),
                 cmocka_unit_test(test_another_boot_starts_anew),

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "sampler/sampler.h"
+#include "sampler/sampler-private.h"
 #include "tests/unit/sysfs-fixture.h"
 
 #define CPU "sys/devices/system/cpu"
@@ -120,6 +120,68 @@ static void test_hotplug(void **state) {
         s = sampler_free(s);
 }
 
+/* The CPU that was not touched sleeps on through the change: same clock, same reason; the other starts anew (C13). */
+static void test_hotplug_leaves_others_alone(void **state) {
+        Fixture *f = *state;
+        Sampler *s = start(f);
+        const LayoutColumn *ns;
+        uint64_t span;
+        const Tick *t;
+
+        assert_int_equal(sampler_turn(s, &t), 0);
+        assert_int_equal(sampler_turn(s, &t), 0);
+        ns = layout_find(&sampler_machine(s)->layout, FIELD_IDLE_NS, 0);
+        assert_int_equal(t->reasons[ns->offset], REASON_ASLEEP);
+        span = t->values[ns->offset];
+        fixture_write(f, "0\n", CPU "/online");
+        assert_int_equal(sampler_turn(s, &t), 1);
+        ns = layout_find(&sampler_machine(s)->layout, FIELD_IDLE_NS, 0);
+        assert_int_equal(t->reasons[ns->offset], REASON_ASLEEP);
+        assert_true(t->values[ns->offset] == span);
+        fixture_write(f, "0-1\n", CPU "/online");
+        assert_int_equal(sampler_turn(s, &t), 1);
+        ns = layout_find(&sampler_machine(s)->layout, FIELD_IDLE_NS, 0);
+        assert_int_equal(t->reasons[ns->offset], REASON_ASLEEP);
+        assert_true(t->values[ns->offset] == span);
+        assert_int_equal(t->reasons[ns->offset + 1], REASON_NONE);
+        s = sampler_free(s);
+}
+
+/* A CPU is online before its idle states are registered. */
+static void test_idle_states_come_late(void **state) {
+        Fixture *f = *state;
+        const Tick *t;
+        Sampler *s;
+
+        fixture_remove(f, CPU "/cpu1/cpuidle");
+        s = start(f);
+        assert_int_equal(sampler_turn(s, &t), 0);
+        assert_int_equal(sampler_machine(s)->cpus[1].idle_set, UINT16_MAX);
+        fixture_state(f, 1, 0, "POLL", "CPUIDLE CORE POLL IDLE", 0, 0);
+        fixture_state(f, 1, 1, "C6", "MWAIT 0x20", 100, 300);
+        assert_int_equal(sampler_turn(s, &t), 0); /* seen */
+        assert_int_equal(sampler_turn(s, &t), 1); /* taken in */
+        assert_int_equal(sampler_machine(s)->cpus[1].idle_set, 0);
+        assert_int_equal(sampler_turn(s, &t), 0);
+        s = sampler_free(s);
+}
+
+/* sysfs that cannot be read for a moment: the machine stays, values are null or old, the next turn is well. */
+static void test_unreadable_for_a_moment(void **state) {
+        Fixture *f = *state;
+        Sampler *s = start(f);
+        const Tick *t;
+
+        assert_int_equal(sampler_turn(s, &t), 0);
+        fixture_write(f, "", CPU "/online");
+        assert_int_equal(sampler_turn(s, &t), 0);
+        assert_int_equal(sampler_machine(s)->n_cpus, 2);
+        fixture_write(f, "0-1\n", CPU "/online");
+        assert_int_equal(sampler_turn(s, &t), 0);
+        assert_int_equal(sampler_machine(s)->generation, 1);
+        s = sampler_free(s);
+}
+
 static void test_driver_change(void **state) {
         Fixture *f = *state;
         Sampler *s = start(f);
@@ -150,6 +212,51 @@ static void test_fewer_sources(void **state) {
         assert_int_equal(sampler_turn(s, &t), 0);
         assert_int_equal(t->n_values, 4);
         assert_int_equal(sampler_take_event(s, &(FrameEvent){}), 0); /* what was never there is no event */
+        s = sampler_free(s);
+}
+
+/* What was absent is looked for again: not each turn, but when its time has come; then it is a new machine, and told. */
+static void test_source_comes_back(void **state) {
+        Fixture *f = *state;
+        const Tick *t;
+        FrameEvent e;
+        Sampler *s;
+
+        fixture_remove(f, "proc/interrupts");
+        s = start(f);
+        assert_int_equal(sampler_turn(s, &t), 0);
+        fixture_write(f, "     CPU0       CPU1\n  9:          1          2   acpi\n", "proc/interrupts");
+        assert_int_equal(sampler_turn(s, &t), 0);
+        assert_int_equal(status_of(s, "irq")->state, SOURCE_ABSENT);
+        assert_true(s->next_retry_ns - s->prev_ns <= 60000000000ULL); /* within the minute */
+        s->next_retry_ns = 0;
+        assert_int_equal(sampler_turn(s, &t), 1);
+        assert_int_equal(status_of(s, "irq")->state, SOURCE_OK);
+        assert_int_equal(status_of(s, "irq")->error, 0);
+        assert_int_equal(sampler_machine(s)->generation, 2);
+        assert_int_equal(t->values[layout_find(&sampler_machine(s)->layout, FIELD_IRQ, 0)->offset + 1], 2);
+        assert_int_equal(sampler_take_event(s, &e), 1);
+        assert_string_equal(e.kind, "source");
+        assert_int_equal(strncmp(e.text, "irq: absent -> ok", 17), 0);
+        assert_int_equal(sampler_turn(s, &t), 0);
+        s = sampler_free(s);
+}
+
+/* A source that comes and goes every turn is told of once a minute. */
+static void test_flapping_is_told_once(void **state) {
+        Fixture *f = *state;
+        Sampler *s = start(f);
+        unsigned n_events = 0;
+        const Tick *t;
+        FrameEvent e;
+
+        for (unsigned i = 0; i < 100; i++) {
+                fixture_write(f, i % 2 ? "     CPU0       CPU1\n  9:          1          2   acpi\n" : "", "proc/interrupts");
+                assert_true(sampler_turn(s, &t) >= 0);
+        }
+        while (sampler_take_event(s, &e))
+                n_events++;
+        assert_int_equal(n_events, 1);
         s = sampler_free(s);
 }
 
@@ -223,8 +330,13 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_turn, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_turns_without_change_keep_the_tick, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_hotplug, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_hotplug_leaves_others_alone, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_idle_states_come_late, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_unreadable_for_a_moment, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_driver_change, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_fewer_sources, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_source_comes_back, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_flapping_is_told_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_no_cpus, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_losses_are_told, setup, teardown),
                 cmocka_unit_test(test_words),

@@ -11,13 +11,6 @@
 #include "tests/unit/machine-fixture.h"
 #include "tests/unit/world.h"
 
-/* The sampler's own wins where it is linked. */
-__attribute__((weak)) const char *source_state_name(SourceState s) {
-        static const char *const names[] = { "ok", "absent", "denied", "error", "disabled" };
-
-        return names[s];
-}
-
 Machine *world_machine(void) {
         static const FieldId fields[] = {
                 FIELD_CPU_TSC, FIELD_CPU_NS, FIELD_MPERF, FIELD_APERF, FIELD_SMI, FIELD_IRQ, FIELD_NMI, FIELD_IDLE_NS,
@@ -56,21 +49,36 @@ static void world_lay_out(World *w) {
                 world_busy(w, i, 10);
 }
 
-void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us) {
+#define FOREVER (100ULL * 365 * 86400 * USEC_PER_SEC)
+
+static void world_begin(World *w, Machine *m, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec) {
         StoreConfig c = STORE_CONFIG_INIT;
 
         *w = (World){ .machine = m ? m : world_machine(), .time_us = start_us, .step_us = step_us };
-        c.raw_retention_usec = c.minute_retention_usec = c.hour_retention_usec = 100ULL * 365 * 86400 * USEC_PER_SEC;
-        assert_true(asprintf(&w->dir, "%s/cstated-test-XXXXXX", getenv("TMPDIR") ?: "/tmp") > 0);
+        c.raw_retention_usec = raw_usec;
+        c.minute_retention_usec = minute_usec;
+        c.hour_retention_usec = FOREVER;
+        /* in memory, where thousands of commits cost nothing */
+        assert_true(asprintf(&w->dir, "%s/cstated-test-XXXXXX",
+                            getenv("TMPDIR") ?: access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") > 0);
         assert_non_null(mkdtemp(w->dir));
         assert_true(asprintf(&w->path, "%s/w.db", w->dir) > 0);
         c.path = w->path;
         assert_int_equal(store_open(&c, start_us, &w->store), 0);
         assert_int_equal(store_set_machine(w->store, w->machine, start_us), 0);
         assert_int_equal(store_reader_open(w->path, w->store, &w->reader), 0);
-        w->sample.h.epoch = 1;
         world_lay_out(w);
         w->sample.h.epoch = 1;
+        w->totals = totals_new();
+        assert_non_null(w->totals);
+}
+
+void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us) {
+        world_begin(w, m, start_us, step_us, FOREVER, FOREVER);
+}
+
+void world_open_expiring(World *w, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec) {
+        world_begin(w, NULL, start_us, step_us, raw_usec, minute_usec);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
@@ -86,6 +94,7 @@ void world_close(World *w) {
         free(w->sample.values);
         free(w->sample.reasons);
         (void) machine_free(w->machine);
+        w->totals = totals_free(w->totals);
 }
 
 void world_change(World *w, Machine *m) {
@@ -153,12 +162,48 @@ void world_ticks(World *w, size_t n) {
                 w->sample.h.dt_ns = w->step_us * NSEC_PER_USEC;
                 w->sample.h.generation = w->machine->generation;
                 assert_int_equal(store_append(w->store, &w->sample), 0);
+                assert_int_equal(totals_add(w->totals, &w->sample), 0);
         }
 }
 
 void world_gap(World *w, uint64_t n_us) {
         w->time_us += n_us;
         w->sample.h.epoch++;
+}
+
+static uint64_t now_us;
+
+static uint64_t world_now(void) {
+        return now_us;
+}
+
+void world_service(World *w, Service *ret) {
+        static const SourceStatus sources[] = {
+                { .name = "cpuidle", .state = SOURCE_OK, .detail = "4 states", .n_counters = 20 },
+                { .name = "msr", .state = SOURCE_DENIED, .error = EPERM, .hint = "kernel lockdown" },
+                { .name = "powercap", .state = SOURCE_ABSENT, .error = ENOENT, .hint = "modprobe intel_rapl_msr" },
+        };
+
+        w->status = (SamplerStatus){ .n_sources = ARRAY_SIZE(sources), .wake_policy = "lazy", .capabilities = "perfmon" };
+        memcpy(w->status.sources, sources, sizeof(sources));
+        w->tick = (TickHeader){ .seq = w->seq, .self_cpu_ns = 1500000, .self_reads = 12, .sample_ns = 345000, .rss_bytes = 1 << 21 };
+        now_us = w->time_us;
+        *ret = (Service){
+                .sample = w->seq > 0 ? &w->sample : NULL,
+                .machine = w->machine,
+                .sampler = &w->status,
+                .store = w->store,
+                .reader = w->reader,
+                .start_us = w->time_us - w->seq * w->step_us,
+                .interval_usec = w->step_us,
+                .now_us = world_now,
+                .tick = &w->tick,
+                .totals = w->totals,
+                .server_cpu_ns = 2500000,
+                .server_rss_bytes = 1 << 22,
+                .notes = { "made up for a test" },
+                .n_notes = 1,
+        };
 }
 
 static char *drain(ReplyStream *s, size_t *ret_n) {

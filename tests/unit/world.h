@@ -19,12 +19,17 @@ typedef struct World {
         uint64_t time_us; /* end of the last tick */
         uint64_t step_us;
         uint64_t seq;
+        Totals *totals;
+        SamplerStatus status;
+        TickHeader tick;
 } World;
 
 /* Two packages of two cores of two threads each (CPUs 0-7), all the columns the tests use. */
 Machine *world_machine(void);
 /* Takes m (NULL: world_machine()). */
 void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us);
+/* The same where raw ticks and minutes expire. */
+void world_open_expiring(World *w, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec);
 void world_close(World *w);
 /* The machine changes; takes m. */
 void world_change(World *w, Machine *m);
@@ -37,6 +42,9 @@ void world_busy(World *w, uint32_t cpu, double percent);
 void world_ticks(World *w, size_t n);
 /* n_us without a tick, after which a new epoch begins. */
 void world_gap(World *w, uint64_t n_us);
+
+/* What the routes see of it: the last tick is the sample, its end is now. */
+void world_service(World *w, Service *ret);
 
 /* The whole body of a request, streamed or not; freed by the caller. Fails the test on an internal error. */
 char *world_get(Service *s, const char *method, const char *path, const char *query, const char *body, bool local, int *ret_status,
