@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/json-writer.h"
-#include "sampler/frame-crc.h"
 #include "sampler/frame.h"
 
 #define TICK_U64S 13
@@ -43,6 +43,10 @@ static uint64_t get_u64(const uint8_t *p) {
         return get_u32(p) | (uint64_t) get_u32(p + 4) << 32;
 }
 
+static uint32_t frame_crc(const uint8_t *p, size_t n) {
+        return (uint32_t) crc32_z(0, p, n);
+}
+
 /* Room for a frame whose payload has n bytes. */
 static int frame_alloc(size_t n, uint8_t **ret) {
         if (n > FRAME_PAYLOAD_MAX)
@@ -58,7 +62,7 @@ static void frame_seal(uint8_t *frame, FrameType type, size_t n) {
         p = put_u16(p, FRAME_VERSION);
         p = put_u16(p, (uint16_t) type);
         p = put_u32(p, (uint32_t) n);
-        (void) put_u32(p, frame_crc32(frame + FRAME_HEADER_SIZE, n));
+        (void) put_u32(p, frame_crc(frame + FRAME_HEADER_SIZE, n));
 }
 
 /* Takes the text over. */
@@ -295,7 +299,7 @@ int frame_reader_next(FrameReader *r, FrameType *ret_type, const uint8_t **ret_p
                 goto damaged;
         if (n_held - FRAME_HEADER_SIZE < n)
                 return 0;
-        if (frame_crc32(p + FRAME_HEADER_SIZE, n) != get_u32(p + 12))
+        if (frame_crc(p + FRAME_HEADER_SIZE, n) != get_u32(p + 12))
                 goto damaged;
         r->begin += FRAME_HEADER_SIZE + n;
         *ret_type = (FrameType) get_u16(p + 6);
