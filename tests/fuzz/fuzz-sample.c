@@ -15,6 +15,8 @@
 #include "api/snapshot.h"
 #include "model/metric.h"
 
+#define TICKS_MAX 64
+
 static Machine *machine_of_all_fields(uint32_t generation) {
         Machine *m = fixture_machine(2, 2, 2);
 
@@ -49,13 +51,15 @@ static void check_metrics(const Sample *s) {
         }
 }
 
-static void check_sample(const Sample *s) {
+static void check_sample(const Sample *s, bool whole) {
         JsonWriter j = JSON_WRITER_INIT;
 
         for (size_t i = 0; i < s->layout->n_values; i++)
                 if (s->reasons[i] >= REASON_N || (s->reasons[i] != REASON_NONE && s->values[i] != 0) ||
                         s->settled_reasons[i] == REASON_ASLEEP)
                         abort();
+        if (!whole)
+                return;
         check_metrics(s);
         if (snapshot_write(&j, s->machine, s) < 0)
                 abort();
@@ -68,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         uint32_t generation = 0;
         const Sample *s;
 
-        while (n > 0) {
+        for (unsigned i = 0; n > 0 && i < TICKS_MAX; i++) {
                 uint8_t how;
 
                 take(&data, &n, &how, 1);
@@ -108,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                         take(&data, &n, t->reasons + at, MIN(t->n_values - at, (size_t) how));
                 }
                 if (sample_delta_push(d, t, &s) >= 0 && s)
-                        check_sample(s);
+                        check_sample(s, i % 8 == 7);
         }
         return 0;
 }
