@@ -11,17 +11,13 @@
 #include "tests/unit/machine-fixture.h"
 #include "tests/unit/world.h"
 
-Machine *world_machine(void) {
+void world_columns(Machine *m) {
         static const FieldId fields[] = {
                 FIELD_CPU_TSC, FIELD_CPU_NS, FIELD_MPERF, FIELD_APERF, FIELD_SMI, FIELD_IRQ, FIELD_NMI, FIELD_IDLE_NS,
                 FIELD_CORE_TSC, FIELD_CORE_NS, FIELD_C6, FIELD_CORE_TEMP, FIELD_PKG_TSC, FIELD_PKG_NS, FIELD_PC2, FIELD_PC6,
                 FIELD_PKG_TEMP,
         };
-        Machine *m = fixture_machine(2, 2, 2);
 
-        assert_non_null(m);
-        (void) strcpy(m->kernel, "6.1.0-test");
-        (void) strcpy(m->idle_governor, "menu");
         for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
                 assert_non_null(fixture_column(m, fields[i], 0));
         for (uint8_t i = 0; i < 4; i++)
@@ -30,6 +26,15 @@ Machine *world_machine(void) {
         fixture_column(m, FIELD_ENERGY_PKG, 0)->scale = 6.103515625e-5;
         fixture_column(m, FIELD_ENERGY_RAM, 0)->scale = 1.52587890625e-5;
         machine_finish_layout(m);
+}
+
+Machine *world_machine(void) {
+        Machine *m = fixture_machine(2, 2, 2);
+
+        assert_non_null(m);
+        (void) strcpy(m->kernel, "6.1.0-test");
+        (void) strcpy(m->idle_governor, "menu");
+        world_columns(m);
         return m;
 }
 

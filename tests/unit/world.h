@@ -26,6 +26,8 @@ typedef struct World {
 
 /* Two packages of two cores of two threads each (CPUs 0-7), all the columns the tests use. */
 Machine *world_machine(void);
+/* Those columns on any machine. */
+void world_columns(Machine *m);
 /* Takes m (NULL: world_machine()). */
 void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us);
 /* The same where raw ticks and minutes expire. */
