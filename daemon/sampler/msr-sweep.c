@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * First the registers of packages and platform, each from the CPU that is awake most, then core by core.
- * Between CPUs the sweep looks at the clock: when half of the interval is gone, what is left becomes a gap,
+ * Between CPUs the sweep looks at the clock: when its time is up, what is left becomes a gap,
  * and the next turn begins there. A CPU that took longer than SLOW_NS is left alone for a while, and what it
  * answered is dropped: nobody knows when it was true.
  *
@@ -353,19 +353,25 @@ static void sweep_cores(Turn *t) {
         }
 }
 
-void msr_sweep_run(MsrSweep *s, SourceTurn *turn) {
+/* Half of the interval is the turn's, a quarter the sweep's at least: a first turn opens files for long. */
+static uint64_t deadline(const SourceTurn *turn, uint64_t begin_ns) {
         uint64_t interval = turn->tick->h.interval_ns;
+
+        return interval ? MAX(turn->now_ns + interval / 2, begin_ns + interval / 4) : UINT64_MAX;
+}
+
+void msr_sweep_run(MsrSweep *s, SourceTurn *turn) {
         int own = sched_getcpu();
         Turn t = {
                 .s = s,
                 .turn = turn,
                 .m = turn->machine,
-                .deadline_ns = interval ? turn->now_ns + interval / 2 : UINT64_MAX,
                 .tsc = __rdtsc(),
                 .ns = now_ns(),
                 .own_cpu = own < 0 ? UINT32_MAX : (uint32_t) own,
         };
 
+        t.deadline_ns = deadline(turn, t.ns);
         for (uint32_t i = 0; i < t.m->n_cpus; i++)
                 s->usable[i] = s->backoff[i].until_ns <= t.ns;
         memset(s->woken, 0, t.m->n_cores * sizeof(bool));
