@@ -16,7 +16,7 @@
 #include "sampler/source.h"
 
 #define MSR_PATH   "/dev/cpu/*/msr"
-#define RECHECK_NS (30ull * 1000000000ull)
+#define RECHECK_NS (10ull * 1000000000ull)
 
 typedef struct MsrSource {
         Source base;

@@ -20,7 +20,7 @@
 #include "sampler/source.h"
 
 #define NS_PER_S 1000000000ull
-#define RETRY_NS (30 * NS_PER_S)
+#define RETRY_NS (10 * NS_PER_S)
 
 typedef struct PowercapSource {
         Source base;

@@ -11,8 +11,9 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUN = os.path.join(HERE, "..", "fakecpu", "run")
-DUMP = os.environ.get("SAMPLE_DUMP") or next(
-    iter(glob.glob(os.path.join(HERE, "..", "..", "build*", "tests", "integration", "sample-dump"))), "sample-dump")
+BUILDS = [os.environ.get("FAKECPU_BUILD")] + sorted(glob.glob(os.path.join(HERE, "..", "..", "build*")))
+DUMPS = [os.path.join(b, "tests", "integration", "sample-dump") for b in BUILDS if b]
+DUMP = os.environ.get("SAMPLE_DUMP") or next(filter(os.path.exists, DUMPS), "sample-dump")
 
 Value = collections.namedtuple("Value", "value reason scale range")
 
@@ -96,9 +97,10 @@ def parse_expect(text):
 
 
 def sample(scenario, turns=4, interval_ms=500, arguments=("-s", "-idletrace,-perf"), before="", during="",
-           limit=""):
+           limit="", prefix=""):
     """scenario: a name, or the text of one. before/during: statements for ctl/set, the latter while it samples, with
-    "wait SECONDS" between them. BPF and perf see the real kernel, so they stay out. limit: a shell command before."""
+    "wait SECONDS" and "! shell command" between them. BPF and perf see the real kernel, so they stay out. limit: a shell command before;
+    prefix: words that the command is run by."""
     with tempfile.TemporaryDirectory() as d:
         if "\n" in scenario:
             path = os.path.join(d, "scenario")
@@ -109,10 +111,12 @@ def sample(scenario, turns=4, interval_ms=500, arguments=("-s", "-idletrace,-per
         for line in before.splitlines():
             script += 'echo "%s" >"$FAKECPU_CTL/set" || exit 1\n' % line
         script += limit + "\n"
-        script += '"$1" -n %d -i %d %s >"$2/out" 2>"$2/err" &\n' % (turns, interval_ms, " ".join(arguments))
+        script += '%s "$1" -n %d -i %d %s >"$2/out" 2>"$2/err" &\n' % (prefix, turns, interval_ms, " ".join(arguments))
         for line in during.splitlines():
             if line.startswith("wait "):
                 script += "sleep %s\n" % line.split()[1]
+            elif line.startswith("! "):
+                script += line[2:] + "\n"
             else:
                 script += 'echo "%s" >"$FAKECPU_CTL/set" || exit 1\n' % line
         script += 'wait $! || exit 1\ncat "$FAKECPU_CTL/ledger" >"$2/ledger"; cat "$FAKECPU_CTL/expect" >"$2/expect"\n'

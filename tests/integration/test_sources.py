@@ -252,6 +252,14 @@ class Faults(unittest.TestCase):
                 # and then powercap is the next best for energy
                 self.assertEqual(set(last.reasons("energy_pkg").values()), {"-"})
 
+    def test_c08_comes_back_when_it_is_allowed(self):
+        r = sample(small("skx"), turns=33, interval_ms=400, before="fail msr EPERM", during="wait 1\nfail msr ok")
+        first, last = r.turns[0], r.turns[-1]
+        self.assertEqual((first.sources["msr"]["state"], last.sources["msr"]["state"]), ("denied", "ok"))
+        self.assertEqual(set(last.reasons("c6").values()), {"-"})
+        self.assertEqual(last.sources["powercap"]["counters"], "0")  # energy went over to the better source
+        self.assertEqual(set(last.reasons("energy_pkg").values()), {"-"})
+
     def test_c13_reader_goes_offline(self):
         r = sample(small("skx", cores=4, threads=1), turns=8, interval_ms=300, during="wait 0.8\noffline cpu=4\nwait 0.7\nonline cpu=4")
         for t in r.turns:
@@ -285,6 +293,20 @@ class Powercap(unittest.TestCase):
         self.assertEqual(set(last.reasons("energy_pkg").values()), {"error"})
         self.assertEqual(last.sources["powercap"]["state"], "error")
         self.assertTrue(last.sources["powercap"]["hint"])
+
+    def test_c07_energy_is_for_root(self):
+        """An ordinary user is denied energy and its range; once allowed, values appear without a restart."""
+        user = "setpriv --reuid 65534 --regid 65534 --clear-groups --"
+        r = sample(small("skx", "set pkg_watts=100"), turns=34, interval_ms=400, arguments=self.only, prefix=user,
+                   during="wait 2\n! chmod 0444 /sys/class/powercap/*:*/energy_uj")
+        denied, last = r.turns[1], r.turns[-1]
+        self.assertEqual(set(denied.reasons("energy_pkg").values()), {"denied"})
+        self.assertEqual(denied.sources["powercap"]["state"], "denied")
+        self.assertIn("CAP_DAC_READ_SEARCH", denied.sources["powercap"]["hint"])
+        self.assertEqual(set(denied.reasons("stat_busy").values()), {"-"})
+        self.assertEqual(last.sources["powercap"]["state"], "ok")
+        self.assertEqual(set(last.reasons("energy_pkg").values()), {"-"})
+        self.assertGreater(last.column("energy_pkg")["0/-1"].range, 1 << 32)
 
     def test_one_zone_fails(self):
         last = sample(small("skx"), turns=2, interval_ms=200, arguments=self.only,
