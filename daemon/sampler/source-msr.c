@@ -16,13 +16,10 @@
 #include "sampler/source.h"
 
 #define MSR_PATH   "/dev/cpu/*/msr"
-#define RECHECK_NS (10ull * 1000000000ull)
 
 typedef struct MsrSource {
         Source base;
         MsrSweep sweep;
-        bool is_open;        /* the device answered at the probe */
-        uint64_t recheck_ns; /* else: when to try again */
         char detail[128];    /* of the probe */
         bool owns[FIELD_N];  /* columns that are ours in the finished layout */
 } MsrSource;
@@ -147,7 +144,6 @@ static int msr_source_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **re
         if (r < 0) {
                 source_status_set_error(status, r, MSR_PATH);
         } else {
-                s->is_open = true;
                 status->n_counters = add_columns(&s->sweep.set, &m->layout, index);
                 describe(s);
                 set_state(s, m, status);
@@ -165,8 +161,6 @@ static void find_owned(MsrSource *s, const Layout *l) {
 static int msr_open(Source *source, const Machine *m) {
         MsrSource *s = (MsrSource *) source;
 
-        if (!s->is_open)
-                return 0;
         find_owned(s, &m->layout);
         return msr_sweep_init(&s->sweep, m);
 }
@@ -242,23 +236,9 @@ static void report(const MsrSource *s, const Machine *m, SourceStatus *status) {
                 report_failing(&s->sweep, m, status);
 }
 
-/* 1 once the device that was missing or forbidden answers. */
-static int recheck(MsrSource *s, const SourceTurn *turn) {
-        uint64_t value;
-
-        if (s->recheck_ns == 0)
-                s->recheck_ns = turn->now_ns + RECHECK_NS;
-        if (turn->now_ns < s->recheck_ns || turn->machine->n_cpus == 0)
-                return 0;
-        s->recheck_ns = turn->now_ns + RECHECK_NS;
-        return msr_dev_read(&s->sweep.dev, 0, MSR_TSC, &value) == 0 ? 1 : 0;
-}
-
 static int msr_read(Source *source, SourceTurn *turn, SourceStatus *status) {
         MsrSource *s = (MsrSource *) source;
 
-        if (!s->is_open)
-                return recheck(s, turn);
         if (s->sweep.set.n_columns == 0)
                 return 0;
         msr_sweep_run(&s->sweep, turn);

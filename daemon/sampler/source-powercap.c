@@ -26,7 +26,6 @@ typedef struct PowercapSource {
         Source base;
         Sysfs *sysfs;
         PowercapZones zones;
-        uint64_t recheck_ns; /* where there are no zones: when to look again */
         bool owns_pkg_ns, owns_sys_ns;
         bool *woken; /* by package */
 } PowercapSource;
@@ -283,29 +282,10 @@ static int read_zones(PowercapSource *s, SourceTurn *turn, uint32_t package) {
         return changed;
 }
 
-/* 1 once zones are there. */
-static int recheck(PowercapSource *s, const SourceTurn *turn) {
-        PowercapZones z;
-
-        if (turn->now_ns < s->recheck_ns)
-                return 0;
-        if (s->recheck_ns == 0) {
-                s->recheck_ns = turn->now_ns + RETRY_NS;
-                return 0;
-        }
-        s->recheck_ns = turn->now_ns + RETRY_NS;
-        if (powercap_zones_read(s->sysfs, turn->machine, &z) < 0)
-                return 0;
-        powercap_zones_deinit(&z);
-        return 1;
-}
-
 static int powercap_read(Source *source, SourceTurn *turn, SourceStatus *status) {
         PowercapSource *s = (PowercapSource *) source;
         int changed = 0;
 
-        if (s->zones.n == 0)
-                return recheck(s, turn);
         memset(s->woken, 0, turn->machine->n_packages * sizeof(bool));
         begin_columns(s, turn);
         for (uint32_t i = 0; i < turn->machine->n_packages; i++)

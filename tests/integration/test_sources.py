@@ -252,14 +252,6 @@ class Faults(unittest.TestCase):
                 # and then powercap is the next best for energy
                 self.assertEqual(set(last.reasons("energy_pkg").values()), {"-"})
 
-    def test_c08_comes_back_when_it_is_allowed(self):
-        r = sample(small("skx"), turns=33, interval_ms=400, before="fail msr EPERM", during="wait 1\nfail msr ok")
-        first, last = r.turns[0], r.turns[-1]
-        self.assertEqual((first.sources["msr"]["state"], last.sources["msr"]["state"]), ("denied", "ok"))
-        self.assertEqual(set(last.reasons("c6").values()), {"-"})
-        self.assertEqual(last.sources["powercap"]["counters"], "0")  # energy went over to the better source
-        self.assertEqual(set(last.reasons("energy_pkg").values()), {"-"})
-
     def test_c13_reader_goes_offline(self):
         r = sample(small("skx", cores=4, threads=1), turns=8, interval_ms=300, during="wait 0.8\noffline cpu=4\nwait 0.7\nonline cpu=4")
         for t in r.turns:
