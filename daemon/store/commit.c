@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cstated/timespan.h"
 
@@ -78,11 +79,15 @@ int store_pend(Store *s, StoreMachine *m, const HeadOwner *owner, const TickRows
         *s->last = p;
         s->last = &p->next;
         s->pending_bytes += size;
-        while (s->pending_bytes > PENDING_BYTES_MAX && s->first != p) {
+        return 0;
+}
+
+/* Of the minutes that cannot be written now, as many as the ring holds. */
+static void store_trim(Store *s) {
+        while (s->first && s->first->next && s->pending_bytes > s->config.ring_bytes) {
                 s->figures.ticks_lost += s->first->n;
                 store_drop_first(s);
         }
-        return 0;
 }
 
 /* ---- one transaction ---- */
@@ -203,41 +208,48 @@ static int store_commit_one(Store *s, Pending *p, uint64_t now_us) {
         return 0;
 }
 
-/* The file again, after damage or after it could not be opened. */
+/* Whether somebody removed or replaced the file under us. */
+static bool store_file_is_gone(const Store *s) {
+        struct stat st;
+
+        return stat(s->path, &st) < 0 ? errno == ENOENT : st.st_ino != s->inode || st.st_dev != s->device;
+}
+
+/* The file again: after damage, after it could not be opened, after it was taken away. */
 static int store_reattach(Store *s, uint64_t now_us) {
-        if (s->db && !s->suspect)
+        if (s->db && !s->suspect && !store_file_is_gone(s))
                 return 0;
         store_detach(s);
         return store_attach(s, now_us);
 }
 
-int store_drain(Store *s, uint64_t now_us) {
-        unsigned failures = 0;
+/* 0: the first of the queue is done with; -errno: it is still there. */
+static int store_drain_one(Store *s, uint64_t now_us) {
+        int r = store_reattach(s, now_us);
 
-        if (!s->suspect && s->figures.degraded && s->retry_us > now_us && s->retry_us - now_us <= RETRY_US)
-                return 0;
-        while (s->first || s->first_event || s->suspect || !s->db) {
-                int r = store_reattach(s, now_us);
-
-                if (r == 0 && (s->first || s->first_event))
-                        r = store_commit_one(s, s->first, now_us);
-                if (r == 0) {
-                        if (s->first)
-                                store_drop_first(s);
-                        continue;
-                }
-                if (r == -EEXIST && s->first) { /* this sequence number is taken: it was written before */
-                        store_drop_first(s);
-                        continue;
-                }
-                if (r == -ENOMEM)
-                        return r;
-                if (!s->suspect || ++failures > 1) {
-                        s->retry_us = now_us + RETRY_US;
-                        return 0;
-                }
-        }
+        if (r == 0 && (s->first || s->first_event))
+                r = store_commit_one(s, s->first, now_us);
+        if (r != 0 && (r != -EEXIST || !s->first)) /* a sequence number that is taken was written before */
+                return r < 0 ? r : -EIO;
+        if (s->first)
+                store_drop_first(s);
         return 0;
+}
+
+int store_drain(Store *s, uint64_t now_us) {
+        bool waiting = s->figures.degraded && s->retry_us > now_us && s->retry_us - now_us <= RETRY_US;
+        unsigned moved = 0;
+        int r = 0;
+
+        while (r == 0 && (s->suspect || !waiting) && (s->first || s->first_event || s->suspect || !s->db)) {
+                r = store_drain_one(s, now_us);
+                if (r < 0 && s->suspect && moved++ == 0)
+                        r = 0; /* into a new file, then */
+        }
+        if (r < 0)
+                s->retry_us = now_us + RETRY_US;
+        store_trim(s);
+        return r == -ENOMEM ? r : 0;
 }
 
 /* ---- the open minute ---- */
@@ -262,6 +274,8 @@ int store_close_minute(Store *s, uint64_t now_us) {
         r = store_drain(s, now_us);
         /* only now: until the commit a kill finds the minute in the head */
         head_restart(s->head, &owner);
+        if (!head_is_file(s->head))
+                (void) store_reopen_head(s, &owner);
         s->last_durable_us = now_us;
         return r;
 }

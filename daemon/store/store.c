@@ -153,6 +153,21 @@ int store_machine_new(char *json, const Layout *layout, uint64_t since_us, Store
         return 0;
 }
 
+int store_reopen_head(Store *s, const HeadOwner *owner) {
+        _cleanup_(head_freep) Head *h = NULL;
+        int r;
+
+        r = head_new(s->head_path, &h);
+        if (r == 0)
+                r = head_begin(h, owner, &s->machine->layout, s->machine->json);
+        if (r < 0)
+                return r;
+        (void) head_free(s->head);
+        s->head = TAKE_PTR(h);
+        s->figures.head_problem[0] = '\0';
+        return 0;
+}
+
 static void store_fill_owner(const Store *s, HeadOwner *ret) {
         *ret = (HeadOwner){.seq = s->next_seq, .epoch = s->epoch, .epoch_us = s->epoch_us};
         (void) snprintf(ret->boot_id, sizeof(ret->boot_id), "%s", s->machine->machine->boot_id);

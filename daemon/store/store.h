@@ -16,6 +16,7 @@ typedef struct StoreConfig {
         uint64_t raw_retention_usec, minute_retention_usec, hour_retention_usec;
         uint64_t max_size_bytes;
         uint64_t durable_head_usec; /* 0: off */
+        uint64_t ring_bytes;        /* of packed minutes that wait in memory while the file is in trouble */
         /* Called now and then while an old schema is migrated (EXTEND_TIMEOUT_USEC=); NULL ok. */
         void (*progress)(void *userdata);
         void *userdata;
@@ -26,6 +27,7 @@ typedef struct StoreConfig {
                 .minute_retention_usec = 30ULL * 86400 * 1000000, \
                 .hour_retention_usec = 730ULL * 86400 * 1000000, \
                 .max_size_bytes = 2ULL << 30, \
+                .ring_bytes = 32ULL << 20, \
         }
 
 typedef enum StoreTier {

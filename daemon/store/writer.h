@@ -43,7 +43,6 @@ typedef struct PendingEvent {
         char text[];
 } PendingEvent;
 
-#define PENDING_BYTES_MAX  (32u << 20)
 #define PENDING_EVENTS_MAX 256
 #define CHUNK_SPAN_MAX_US  600000000ULL /* t1 - t0 of a chunk row, so that an index on t0 finds it */
 
@@ -113,6 +112,11 @@ struct Store {
         StoreFigures figures;
 };
 
+/* ---- store.c ---- */
+
+/* Where the open minute could not be a file: tries again, while it is empty. */
+int store_reopen_head(Store *s, const HeadOwner *owner);
+
 /* ---- attach.c ---- */
 
 /* Opens s->path; makes, migrates, moves damage aside. 0, STORE_E_*, -errno (s->db NULL, figures say why). */
@@ -148,7 +152,7 @@ int rollup_write_minute(
         Store *s, const StoreMachine *m, int64_t epoch, uint64_t t1, const uint8_t *bytes, size_t size);
 /* Within a transaction: makes the hour's rows from its minutes'. */
 int rollup_write_hour(Store *s, int64_t hour);
-/* Finalises what rollup-write.c prepared. */
+/* Finalises what was prepared. */
 void rollup_write_forget(Store *s);
 /* Reads a cell whose sum stands in column `at` of a row of n ticks. */
 void rollup_read_cell(sqlite3_stmt *q, int at, int64_t row_n, bool spread, Rollup *ret);
