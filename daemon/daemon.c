@@ -173,7 +173,7 @@ static int start_loop(Daemon *d) {
         if (r >= 0)
                 r = start_http(d);
         if (r >= 0)
-                r = ingest_new(d->store, &d->service, &d->ingest);
+                r = ingest_new(d->store, &d->service, d->config, &d->ingest);
         if (r >= 0)
                 r = daemon_start_input(d);
         if (r >= 0)

@@ -12,6 +12,7 @@
 #include "cstated/log.h"
 #include "cstated/timespan.h"
 #include "ingest.h"
+#include "model/alarms.h"
 #include "model/errata.h"
 
 #define KINDS_MAX 16
@@ -20,6 +21,8 @@
 struct Ingest {
         Store *store;
         Service *service;
+        const Config *config;
+        Alarms *alarms;
         FrameReader *reader;
         SampleDelta *delta;
         Totals *totals;
@@ -37,17 +40,19 @@ struct Ingest {
         } kinds[KINDS_MAX];
 };
 
-int ingest_new(Store *store, Service *service, Ingest **ret) {
+int ingest_new(Store *store, Service *service, const Config *config, Ingest **ret) {
         _cleanup_(ingest_freep) Ingest *i = calloc(1, sizeof(*i));
 
         if (!i)
                 return -ENOMEM;
         i->store = store;
         i->service = service;
+        i->config = config;
         i->reader = frame_reader_new();
         i->delta = sample_delta_new();
         i->totals = totals_new();
-        if (!i->reader || !i->delta || !i->totals)
+        i->alarms = alarms_new();
+        if (!i->reader || !i->delta || !i->totals || !i->alarms)
                 return -ENOMEM;
         *ret = TAKE_PTR(i);
         return 0;
@@ -59,6 +64,7 @@ Ingest *ingest_free(Ingest *i) {
         frame_reader_free(i->reader);
         sample_delta_free(i->delta);
         totals_free(i->totals);
+        alarms_free(i->alarms);
         free(i);
         return NULL;
 }
@@ -210,6 +216,39 @@ static int take_event(Ingest *i, const uint8_t *payload, size_t n) {
         return 0;
 }
 
+static void tell_alarm(Ingest *i, const AlarmEvent *e, uint64_t time_us) {
+        const char *kind = alarm_kind_name(e->kind);
+        char cpu[32];
+        const char *fields[] = { cpu, NULL };
+
+        (void) snprintf(cpu, sizeof(cpu), "CSTATED_CPU=%" PRId64, e->cpu);
+        if (e->begins)
+                log_event(LOG_LEVEL_WARNING, e->kind == ALARM_BREAK_STORM ? CSTATED_MESSAGE_BREAK_STORM : CSTATED_MESSAGE_DEEP_IDLE_LOST,
+                        fields, "%s: %s", kind, e->text);
+        else
+                log_notice("%s: %s", kind, e->text);
+        if (i->store)
+                (void) store_event(i->store, time_us, kind, e->cpu, e->text);
+}
+
+static int check_alarms(Ingest *i, const Sample *s) {
+        AlarmEvent events[ALARM_N];
+        AlarmRules rules = {
+                .break_share_permyriad = i->config->break_share_permyriad,
+                .break_rate = i->config->break_rate,
+                .deep_idle_share_permyriad = i->config->deep_idle_share_permyriad,
+                .intervals = i->config->intervals,
+                .unmitigated = i->errata_logged != 0,
+        };
+        size_t n;
+        int r;
+
+        r = alarms_push(i->alarms, &rules, s, events, &n);
+        for (size_t k = 0; r >= 0 && k < n; k++)
+                tell_alarm(i, &events[k], s->h.end_us);
+        return r;
+}
+
 static int keep(Ingest *i, const Sample *s) {
         int r;
 
@@ -224,6 +263,9 @@ static int keep(Ingest *i, const Sample *s) {
         if (r < 0)
                 return r;
         i->service->totals = i->totals;
+        r = check_alarms(i, s);
+        if (r < 0)
+                return r;
         return i->store ? store_append(i->store, s) : 0;
 }
 

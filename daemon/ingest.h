@@ -7,12 +7,13 @@
  */
 
 #include "api/route.h"
+#include "config.h"
 #include "sampler/frame.h"
 
 typedef struct Ingest Ingest;
 
-/* store and service are borrowed. -ENOMEM. */
-int ingest_new(Store *store, Service *service, Ingest **ret);
+/* All borrowed; [Events] of config is looked at anew with every sample, so that a reload counts at once. -ENOMEM. */
+int ingest_new(Store *store, Service *service, const Config *config, Ingest **ret);
 Ingest *ingest_free(Ingest *i);
 DEFINE_CLEANUP(Ingest *, ingest_free);
 /* Bytes of the stream; *ret_ticks: how many ticks they completed. -EBADMSG: the stream is damaged for good; -ENOMEM. */

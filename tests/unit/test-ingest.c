@@ -16,6 +16,7 @@
 #define SECOND_NS 1000000000ULL
 
 typedef struct Rig {
+        Config config;
         Service service;
         Ingest *ingest;
         Machine *machine;
@@ -33,7 +34,8 @@ static int setup(void **state) {
 
         assert_non_null(r);
         r->service.now_us = now_us;
-        assert_int_equal(ingest_new(NULL, &r->service, &r->ingest), 0);
+        assert_int_equal(config_init(&r->config), 0);
+        assert_int_equal(ingest_new(NULL, &r->service, &r->config, &r->ingest), 0);
         r->machine = fixture_machine(4, 1, 1);
         assert_non_null(r->machine);
         r->log_fd = mkstemp(path);
@@ -54,6 +56,7 @@ static int teardown(void **state) {
         (void) close(r->saved_stderr);
         (void) close(r->log_fd);
         ingest_free(r->ingest);
+        config_deinit(&r->config);
         machine_free(r->machine);
         free(r);
         return 0;
