@@ -83,6 +83,8 @@ static void write_row(JsonWriter *j, const QuerySpec *q, const QueryRow *row) {
                         jw_key(j, agg_names[i].name);
                         write_agg(j, row, agg_names[i].agg);
                 }
+        if (row->method)
+                jw_key_string(j, "method", row->method);
         if (row->reason != REASON_NONE)
                 jw_key_string(j, "reason", reason_name(row->reason));
         jw_end_object(j);
@@ -110,6 +112,7 @@ static void write_values(JsonWriter *j, const QuerySpec *q, const QueryRow *row)
         for (size_t i = 0; i < ARRAY_SIZE(agg_names); i++)
                 if (q->aggs & agg_names[i].agg)
                         write_agg(j, row, agg_names[i].agg);
+        jw_string(j, row->method);
         jw_string(j, reason_name(row->reason));
         jw_end_array(j);
 }
@@ -124,6 +127,7 @@ static void write_columns(JsonWriter *j, const QuerySpec *q) {
         for (size_t i = 0; i < ARRAY_SIZE(agg_names); i++)
                 if (q->aggs & agg_names[i].agg)
                         jw_string(j, agg_names[i].name);
+        jw_string(j, "method");
         jw_string(j, "reason");
         jw_end_array(j);
 }
@@ -155,7 +159,7 @@ static void csv_head(JsonWriter *j, const QuerySpec *q) {
         for (size_t i = 0; i < ARRAY_SIZE(agg_names); i++)
                 if (q->aggs & agg_names[i].agg)
                         jw_printf(j, ",%s", agg_names[i].name);
-        csv_text(j, ",reason\n");
+        csv_text(j, ",method,reason\n");
 }
 
 static void csv_double(JsonWriter *j, double v, int digits) {
@@ -208,6 +212,8 @@ static void csv_row(JsonWriter *j, const QuerySpec *q, const QueryRow *row) {
                         csv_text(j, ",");
                         csv_agg(j, row, agg_names[i].agg);
                 }
+        csv_text(j, ",");
+        csv_field(j, row->method);
         csv_text(j, ",");
         csv_field(j, reason_name(row->reason));
         csv_text(j, "\n");

@@ -56,4 +56,6 @@ void write_row_identity(JsonWriter *j, const QueryRow *row) {
         if (row->state)
                 jw_key_string(j, "state", row->state);
         jw_key_string(j, "unit", metric_unit_name(row->metric->unit));
+        if (row->method)
+                jw_key_string(j, "method", row->method);
 }

@@ -275,6 +275,7 @@ void fold_take(Plan *p, Series *s, QueryRow *ret) {
                 .core = s->core,
                 .cpu = s->cpu,
                 .state = s->state[0] ? s->state : NULL,
+                .method = s->method,
                 .count = s->n,
                 .mean = NAN, .min = NAN, .max = NAN, .stddev = NAN, .sum = NAN,
         };

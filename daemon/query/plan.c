@@ -322,6 +322,7 @@ static int resolve_group(Resolve *r, const MetricSpec *m, Scope scope, const cha
                 if (code != 0)
                         return code;
                 s->first_member = (uint32_t) first;
+                s->method = metric_method(m, r->layout);
                 s->n_members = (uint32_t) (r->plan->n_members - first);
                 s->is_own = n_terms == 1 && field_spec(terms[0].num)->scope == scope;
                 s->by_member = (m->flags & METRIC_SUM_WATTS) ||

@@ -29,6 +29,7 @@ typedef struct Series {
         Scope scope;
         int64_t package, die, module, core, cpu;
         char state[16]; /* "" where the metric has none */
+        const char *method; /* on the current machine, static; NULL */
         uint32_t first_member, n_members; /* 0 members: not on the current machine */
         bool is_own;    /* of one entity at the scope it is measured at: rollups then know the spread of ticks */
         bool by_member; /* quotients of the members are added (watts) or averaged (settled residencies), not their parts */

@@ -15,6 +15,7 @@ typedef struct QueryRow {
         Scope scope;
         int64_t package, die, module, core, cpu; /* kernel ids, -1 where wider or none */
         const char *state;         /* idle state name or NULL */
+        const char *method;        /* "stat", "bound": what stands in for the metric's own counters; NULL: those */
         Reason reason;             /* REASON_NONE: values count */
         double mean, min, max, stddev; /* counters: per second; NAN where not asked for or unknown */
         double sum;                /* joules, seconds; NAN where the metric has no sum */

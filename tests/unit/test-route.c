@@ -328,11 +328,11 @@ static void test_query_csv(void **state) {
         world_ticks(w, 1);
         text = get_text(w, "GET", API_ROUTE_QUERY, "metric=busy,irq&cpu=1&format=csv&agg=mean,sum,count&start=-2s", NULL, true, 200);
         assert_string_equal(text,
-                "time,metric,scope,package,die,module,core,cpu,state,mean,sum,count,reason\n"
-                "1700000041000,busy,cpu,0,,,1,1,,12.5,,1,\n"
-                "1700000041000,irq,cpu,0,,,1,1,,7,7,1,\n"
-                "1700000042000,busy,cpu,0,,,1,1,,,,0,gap\n"
-                "1700000042000,irq,cpu,0,,,1,1,,7,7,1,\n");
+                "time,metric,scope,package,die,module,core,cpu,state,mean,sum,count,method,reason\n"
+                "1700000041000,busy,cpu,0,,,1,1,,12.5,,1,,\n"
+                "1700000041000,irq,cpu,0,,,1,1,,7,7,1,,\n"
+                "1700000042000,busy,cpu,0,,,1,1,,,,0,,gap\n"
+                "1700000042000,irq,cpu,0,,,1,1,,7,7,1,,\n");
         free(text);
 }
 
@@ -386,6 +386,7 @@ static void test_compare(void **state) {
         assert_near(num(row, "change"), 100.0 * 50 / 60);
         assert_string_equal(str(row, "change_unit"), "%");
         row = find_row(o, "wakeups_break", NULL);
+        assert_string_equal(str(row, "method"), "bound");
         assert_near(num(json_object_get(row, "b"), "mean"), 8000);
         assert_true(json_is_null(json_object_get(row, "change"))); /* from nothing */
         assert_true(json_is_true(json_object_get(json_object_get(o, "a"), "per_sample")));
