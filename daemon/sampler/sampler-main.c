@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <string.h>
@@ -22,7 +23,10 @@
 #include "sampler/sampler.h"
 
 #define TIMER_ACCURACY_USEC 1000
+#define FDS_MAX 65536u
 #define MISSED_HOLD_USEC (60 * USEC_PER_SEC)
+#define STATUS_WINDOW_USEC (60 * USEC_PER_SEC) /* a source that flaps is told of so often in so long */
+#define STATUS_WINDOW_MAX 6
 
 typedef struct SamplerProcess {
         SamplerConfig config;
@@ -34,7 +38,8 @@ typedef struct SamplerProcess {
         int socket_fd, record_fd;
         bool is_waiting; /* for EPOLLOUT */
         SamplerStatus sent_status;
-        uint64_t next_usec, missed_told_usec;
+        uint64_t next_usec, missed_told_usec, status_window_usec;
+        unsigned n_status; /* sent in the window */
         uint64_t n_missed, n_missed_told, n_dropped_told;
 } SamplerProcess;
 
@@ -82,7 +87,7 @@ static int machine_send(SamplerProcess *p) {
         return r;
 }
 
-static int status_send(SamplerProcess *p) {
+static int status_send(SamplerProcess *p, uint64_t now_usec) {
         const SamplerStatus *status = sampler_status(p->sampler);
         uint8_t *frame;
         size_t n;
@@ -90,10 +95,17 @@ static int status_send(SamplerProcess *p) {
 
         if (memcmp(status, &p->sent_status, sizeof(*status)) == 0)
                 return 0;
+        if (now_usec >= p->status_window_usec + STATUS_WINDOW_USEC) {
+                p->status_window_usec = now_usec;
+                p->n_status = 0;
+        }
+        if (p->n_status == STATUS_WINDOW_MAX)
+                return 0;
         r = frame_encode_status(status, &frame, &n);
         if (r < 0)
                 return r;
         p->sent_status = *status;
+        p->n_status++;
         frame_send(p, FRAME_STATUS, frame, n);
         return 0;
 }
@@ -176,7 +188,7 @@ static int turn_send(SamplerProcess *p, uint64_t now_usec) {
                 return changed;
         r = changed > 0 ? machine_send(p) : 0;
         if (r == 0)
-                r = status_send(p);
+                r = status_send(p, now_usec);
         if (r == 0)
                 r = tick_send(p, tick);
         while (r == 0 && sampler_take_event(p->sampler, &e) > 0)
@@ -251,22 +263,37 @@ static int process_run(SamplerProcess *p) {
         return r < 0 ? r : sd_event_loop(p->event);
 }
 
+/* We do not log: the last word goes where all others went, if it still fits. */
+static void last_word(SamplerProcess *p, int error) {
+        FrameEvent e = event_make("sampler", "", (uint64_t) -error);
+
+        (void) snprintf(e.text, sizeof(e.text), "the sampler ends: %s", strerror(-error));
+        if (event_send(p, &e) == 0)
+                (void) frame_queue_write(&p->queue, p->socket_fd);
+}
+
+/* Closes [from, to]; kernels before 5.9 want them one by one. */
+static void fds_close_range(unsigned from, unsigned to) {
+        if (from > to || close_range(from, to, 0) == 0)
+                return;
+        for (unsigned fd = from; fd <= MIN(to, FDS_MAX); fd++)
+                (void) close((int) fd);
+}
+
 /* Only the two descriptors stay, and standard ones for a sanitizer's last words. */
 static void fds_close(int a, int b) {
         int low = MIN(a, b), high = MAX(a, b);
         unsigned from = STDERR_FILENO + 1;
 
-        if (low >= (int) from) {
-                if ((unsigned) low > from)
-                        (void) close_range(from, (unsigned) low - 1, 0);
-                from = (unsigned) low + 1;
+        for (unsigned i = 0; i < 2; i++) {
+                int keep = i == 0 ? low : high;
+
+                if (keep < (int) from)
+                        continue;
+                fds_close_range(from, (unsigned) keep - 1);
+                from = (unsigned) keep + 1;
         }
-        if (high >= (int) from) {
-                if ((unsigned) high > from)
-                        (void) close_range(from, (unsigned) high - 1, 0);
-                from = (unsigned) high + 1;
-        }
-        (void) close_range(from, ~0u, 0);
+        fds_close_range(from, UINT_MAX);
 }
 
 int sampler_main(const SamplerConfig *c, int socket_fd) {
@@ -279,6 +306,8 @@ int sampler_main(const SamplerConfig *c, int socket_fd) {
         (void) signal(SIGHUP, SIG_IGN);
         (void) prctl(PR_SET_NAME, "cstated-sampler");
         r = process_run(&p);
+        if (r < 0)
+                last_word(&p, r);
         (void) sd_event_source_unref(p.timer);
         (void) sd_event_source_unref(p.io);
         (void) sd_event_unref(p.event);

@@ -354,11 +354,8 @@ static int cpuidle_read(Source *source, SourceTurn *turn, SourceStatus *status) 
                         changed = 1;
                 n_failed += s->cpus[i].error != 0;
         }
-        if (n_failed == 0) {
-                status->state = SOURCE_OK;
-                status->error = 0;
-                status->hint[0] = 0;
-        }
+        if (n_failed == 0)
+                source_status_set_ok(status);
         s->n_turns++;
         s->n_new_turns++;
         return changed;

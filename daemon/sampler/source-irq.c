@@ -343,8 +343,7 @@ static int irq_read(Source *source, SourceTurn *turn, SourceStatus *status) {
                 all = source_reason(-r);
                 source_status_set_error(status, r, "/proc/interrupts");
         } else {
-                status->state = SOURCE_OK;
-                status->error = 0;
+                source_status_set_ok(status);
                 if (s->previous_rows != 0 && s->previous_rows != s->rows)
                         all = REASON_RESET;
                 activity_note(s, turn);

@@ -191,8 +191,7 @@ static int stat_read(Source *source, SourceTurn *turn, SourceStatus *status) {
                 busy_reasons[i] = idle_reasons[i] = REASON_NONE;
                 activity_note(&turn->activity[i], &s->baselines[i], busy[i], idle[i]);
         }
-        status->state = SOURCE_OK;
-        status->error = 0;
+        source_status_set_ok(status);
         return 0;
 }
 

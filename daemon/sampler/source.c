@@ -69,6 +69,12 @@ static const char *hint_denied(int error, const char *what) {
                               : "needs CAP_SYS_RAWIO; under kernel lockdown nobody may";
 }
 
+void source_status_set_ok(SourceStatus *s) {
+        s->state = SOURCE_OK;
+        s->error = 0;
+        s->hint[0] = 0;
+}
+
 void source_status_set_error(SourceStatus *s, int error, const char *what) {
         const char *hint;
 

@@ -112,5 +112,7 @@ static inline uint64_t *source_values(const SourceTurn *t, FieldId f, uint8_t in
 /* The reason of a value whose reading failed with this errno. */
 Reason source_reason(int error);
 
+/* It works (again). */
+void source_status_set_ok(SourceStatus *s);
 /* Maps an errno of opening or reading to state and hint ("needs CAP_SYS_RAWIO ... then restart cstated"). */
 void source_status_set_error(SourceStatus *s, int error, const char *what);
