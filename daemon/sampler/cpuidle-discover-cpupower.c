@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Discovery by libcpupower, which knows the machine's /sys and nothing else (its path is compiled in), returns 0 or
- * NULL for any failure, and has no target residency in the versions around. So it is asked only where our handle is
- * the machine's own tree, errno is cleared before a call that returns a number, and an answer counts where sysfs
- * confirms it. Its writer
- * (cpuidle_state_disable) is never called.
+ * Discovery by libcpupower, which knows the machine's /sys and nothing else (its path is compiled in),
+ * returns 0 or NULL for any failure, and has no target residency in the versions around. So it is asked only
+ * where our handle is the machine's own tree, errno is cleared before a call that returns a number, and an
+ * answer counts where sysfs confirms it. Its writer (cpuidle_state_disable) is never called.
  */
 
 #include <errno.h>

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Which idle states a CPU has. Twins: cpuidle-discover-cpupower.c asks libcpupower and checks each answer against
- * sysfs, cpuidle-discover-sysfs.c reads sysfs alone; both stand on the plain readers of cpuidle-sysfs.c.
+ * Which idle states a CPU has. Twins: cpuidle-discover-cpupower.c asks libcpupower and checks each answer
+ * against sysfs, cpuidle-discover-sysfs.c reads sysfs alone; both stand on the plain readers of
+ * cpuidle-sysfs.c.
  */
 
 #include "model/machine.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The descriptors of cpuidle's counters. A pread on a kept one is a fifth of open, read and close, but each costs the
- * kernel a page of slab, so they are bounded: `usage`, which is read every time, is opened first; the others are kept
- * from the first time they were needed while the budget lasts.
+ * The descriptors of cpuidle's counters. A pread on a kept one is a fifth of open, read and close, but each
+ * costs the kernel a page of slab, so they are bounded: `usage`, which is read every time, is opened first;
+ * the others are kept from the first time they were needed while the budget lasts.
  */
 
 #include <errno.h>
@@ -79,14 +79,15 @@ void cpuidle_slot_move(CpuidleSlot *to, CpuidleBudget *b, CpuidleSlot *from, Cpu
         cpuidle_slot_init(from);
 }
 
-int cpuidle_slot_read(CpuidleSlot *slot, CpuidleBudget *b, Sysfs *s, uint32_t cpu, unsigned state, CpuidleFile file,
-        bool keep, uint64_t *ret) {
+int cpuidle_slot_read(CpuidleSlot *slot, CpuidleBudget *b, Sysfs *s, uint32_t cpu, unsigned state,
+        CpuidleFile file, bool keep, uint64_t *ret) {
         _cleanup_close_ int opened = -1;
         bool keepable = file < CPUIDLE_N_KEPT;
         int fd = keepable ? slot->fds[file] : -1, r;
 
         if (fd < 0) {
-                fd = sysfs_open(s, "sys/devices/system/cpu/cpu%u/cpuidle/state%u/%s", cpu, state, file_names[file]);
+                fd = sysfs_open(
+                        s, "sys/devices/system/cpu/cpu%u/cpuidle/state%u/%s", cpu, state, file_names[file]);
                 if (fd < 0)
                         return fd;
                 opened = fd;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sleep in progress, from two accounts of the same thing: /proc/stat's idle time has it (nohz kernels add the
- * sleep in progress when the file is read) in steps of 10 ms, cpuidle's `time` has all sleeps but it in microseconds.
- * What one has gained over the other since the last settled reading is how much the sleep in progress has grown. It
- * began after the reading before, since the CPU has left idle in between, so it is no longer than the interval.
+ * The sleep in progress, from two accounts of the same thing: /proc/stat's idle time has it (nohz kernels
+ * add the sleep in progress when the file is read) in steps of 10 ms, cpuidle's `time` has all sleeps but it
+ * in microseconds. What one has gained over the other since the last settled reading is how much the sleep
+ * in progress has grown. It began after the reading before, since the CPU has left idle in between, so it is
+ * no longer than the interval.
  *
- * The two drift apart by some microseconds an entry (the way into the idle state and out of it) and by whatever else
- * one counts and the other does not. An allowance for that is taken off, so that nothing piles up, and where a CPU
- * leaves idle often nothing is carried from one interval to the next: its sleeps are short. A lag of less than three
- * steps is noise (they round, and the two are not read at once) and counts as none; what remains of it is caught by the last rule, that the clock moves by no less than the
- * idle time it stands for.
+ * The two drift apart by some microseconds an entry (the way into the idle state and out of it) and by
+ * whatever else one counts and the other does not. An allowance for that is taken off, so that nothing piles
+ * up, and where a CPU leaves idle often nothing is carried from one interval to the next: its sleeps are
+ * short. A lag of less than three steps is noise (they round, and the two are not read at once) and counts
+ * as none; what remains of it is caught by the last rule, that the clock moves by no less than the idle time
+ * it stands for.
  */
 
 #include "cstated/macro.h"
@@ -23,10 +25,12 @@
 
 /* How much later the sleep in progress is than it was, signed. */
 static int64_t growth(const CpuidleLag *l, const CpuidleReading *r) {
-        if (r->stat_idle_ns == UINT64_MAX || l->stat_idle_ns == UINT64_MAX || r->stat_idle_ns < l->stat_idle_ns)
+        if (r->stat_idle_ns == UINT64_MAX || l->stat_idle_ns == UINT64_MAX ||
+                r->stat_idle_ns < l->stat_idle_ns)
                 return 0;
         return (int64_t) (r->stat_idle_ns - l->stat_idle_ns) - (int64_t) (r->time_ns - l->time_ns) -
-                (int64_t) (MIN(r->n_exits, (uint64_t) 1 << 32) * OVERHEAD_NS + (r->now_ns - l->span_ns) / DRIFT);
+               (int64_t) (MIN(r->n_exits, (uint64_t) 1 << 32) * OVERHEAD_NS +
+                          (r->now_ns - l->span_ns) / DRIFT);
 }
 
 static uint64_t lag_estimate(const CpuidleLag *l, const CpuidleReading *r) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The idle states of a whole machine: CPUs with the same list share a set (P and E cores differ). sysfs is read for each
- * CPU; the discovery proper (cpuidle-discover.h) is asked once a set.
+ * The idle states of a whole machine: CPUs with the same list share a set (P and E cores differ). sysfs is
+ * read for each CPU; the discovery proper (cpuidle-discover.h) is asked once a set.
  */
 
 #include <errno.h>
@@ -48,10 +48,11 @@ int cpuidle_sets_discover(Sysfs *sysfs, Machine *m, SourceStatus *status) {
         for (uint32_t i = 0; i < m->n_idle_sets; i++)
                 n_states = MAX(n_states, m->idle_sets[i].n_states);
         if (n_differing > 0)
-                (void) snprintf(status->detail, sizeof(status->detail), "%s, %u states, %u answers differ from sysfs",
-                        cpuidle_discover_method(sysfs), n_states, n_differing);
+                (void) snprintf(status->detail, sizeof(status->detail),
+                        "%s, %u states, %u answers differ from sysfs", cpuidle_discover_method(sysfs),
+                        n_states, n_differing);
         else
-                (void) snprintf(status->detail, sizeof(status->detail), "%s, %u states", cpuidle_discover_method(sysfs),
-                        n_states);
+                (void) snprintf(status->detail, sizeof(status->detail), "%s, %u states",
+                        cpuidle_discover_method(sysfs), n_states);
         return (int) n_states;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Idle states as sysfs has them. Only directories named state<number> count ("driver", "power" and a state's s2idle
- * are none), in numeric order, and without a hole: the index is the kernel's.
+ * Idle states as sysfs has them. Only directories named state<number> count ("driver", "power" and a state's
+ * s2idle are none), in numeric order, and without a hole: the index is the kernel's.
  */
 
 #include <ctype.h>
@@ -18,8 +18,10 @@
 void cpuidle_sysfs_names(Sysfs *s, CpuidleNames *ret) {
         *ret = (CpuidleNames){};
         (void) sysfs_read_line(s, ret->driver, sizeof(ret->driver), CPU_DIR "/cpuidle/current_driver");
-        if (sysfs_read_line(s, ret->governor, sizeof(ret->governor), CPU_DIR "/cpuidle/current_governor") < 0)
-                (void) sysfs_read_line(s, ret->governor, sizeof(ret->governor), CPU_DIR "/cpuidle/current_governor_ro");
+        if (sysfs_read_line(s, ret->governor, sizeof(ret->governor), CPU_DIR "/cpuidle/current_governor") <
+                0)
+                (void) sysfs_read_line(
+                        s, ret->governor, sizeof(ret->governor), CPU_DIR "/cpuidle/current_governor_ro");
         if (strcmp(ret->driver, "none") == 0)
                 ret->driver[0] = 0;
 }
@@ -55,7 +57,8 @@ static int32_t mwait_hint_parse(const char *desc) {
 static uint32_t state_number(Sysfs *s, uint32_t cpu, unsigned state, const char *name) {
         uint64_t v;
 
-        if (sysfs_read_u64(s, &v, CPU_DIR "/cpu%u/cpuidle/state%u/%s", cpu, state, name) < 0 || v > UINT32_MAX)
+        if (sysfs_read_u64(s, &v, CPU_DIR "/cpu%u/cpuidle/state%u/%s", cpu, state, name) < 0 ||
+                v > UINT32_MAX)
                 return 0;
         return (uint32_t) v;
 }
@@ -63,10 +66,12 @@ static uint32_t state_number(Sysfs *s, uint32_t cpu, unsigned state, const char 
 static int state_read(Sysfs *s, uint32_t cpu, unsigned state, IdleState *ret) {
         int r;
 
-        r = sysfs_read_line(s, ret->name, sizeof(ret->name), CPU_DIR "/cpu%u/cpuidle/state%u/name", cpu, state);
+        r = sysfs_read_line(
+                s, ret->name, sizeof(ret->name), CPU_DIR "/cpu%u/cpuidle/state%u/name", cpu, state);
         if (r < 0)
                 return r;
-        (void) sysfs_read_line(s, ret->desc, sizeof(ret->desc), CPU_DIR "/cpu%u/cpuidle/state%u/desc", cpu, state);
+        (void) sysfs_read_line(
+                s, ret->desc, sizeof(ret->desc), CPU_DIR "/cpu%u/cpuidle/state%u/desc", cpu, state);
         ret->exit_latency_us = state_number(s, cpu, state, "latency");
         ret->target_residency_us = state_number(s, cpu, state, "residency");
         ret->disabled = state_number(s, cpu, state, "disable") != 0;

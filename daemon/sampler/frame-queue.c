@@ -41,7 +41,8 @@ static void make_room(FrameQueue *q) {
         }
 }
 
-/* A newer status says all an older one did; a newer machine too, unless ticks of the older one wait behind it. */
+/* A newer status says all an older one did; a newer machine too, unless ticks of the older one wait behind
+ * it. */
 static void supersede(FrameQueue *q, FrameType type) {
         size_t i;
 

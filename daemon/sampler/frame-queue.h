@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A bounded queue of frames before a socket that is never waited for. When it is full the oldest tick goes; a machine
- * is never lost (ticks make no sense without theirs), a newer status replaces an older one.
+ * A bounded queue of frames before a socket that is never waited for. When it is full the oldest tick goes;
+ * a machine is never lost (ticks make no sense without theirs), a newer status replaces an older one.
  */
 
 #include "sampler/frame.h"
@@ -28,5 +28,6 @@ typedef struct FrameQueue {
 void frame_queue_deinit(FrameQueue *q);
 /* Takes the frame over, making room where there is none. */
 void frame_queue_push(FrameQueue *q, FrameType type, uint8_t *data, size_t n);
-/* Writes until all is sent (0) or the socket is full (1). -EPIPE, -ECONNRESET: the reader is gone; other -errno. */
+/* Writes until all is sent (0) or the socket is full (1). -EPIPE, -ECONNRESET: the reader is gone; other
+ * -errno. */
 int frame_queue_write(FrameQueue *q, int fd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Encoding and decoding of frames. All integers are little endian, written byte by byte (compilers make one store of
- * it), so that a --record file can be replayed on any machine. The reader keeps one buffer that never grows beyond a
- * header and the largest payload; once a stream was damaged nothing after it is believed.
+ * Encoding and decoding of frames. All integers are little endian, written byte by byte (compilers make one
+ * store of it), so that a --record file can be replayed on any machine. The reader keeps one buffer that
+ * never grows beyond a header and the largest payload; once a stream was damaged nothing after it is
+ * believed.
  */
 
 #include <errno.h>
@@ -112,8 +113,19 @@ int frame_encode_event(const FrameEvent *e, uint8_t **ret, size_t *ret_n) {
 /* The header's u64 words in their order on the wire. */
 static void tick_words(const TickHeader *h, uint64_t w[TICK_U64S]) {
         const uint64_t words[TICK_U64S] = {
-                h->seq, h->mono_ns, h->boot_ns, h->real_us, h->tsc, h->interval_ns, h->self_cpu_ns, h->self_reads,
-                h->self_wakeups, h->self_missed, h->self_dropped, h->sample_ns, h->rss_bytes,
+                h->seq,
+                h->mono_ns,
+                h->boot_ns,
+                h->real_us,
+                h->tsc,
+                h->interval_ns,
+                h->self_cpu_ns,
+                h->self_reads,
+                h->self_wakeups,
+                h->self_missed,
+                h->self_dropped,
+                h->sample_ns,
+                h->rss_bytes,
         };
 
         memcpy(w, words, sizeof(words));
@@ -216,11 +228,13 @@ static int event_text(const json_t *root, const char *key, char *buf, size_t siz
 }
 
 int frame_decode_event(const uint8_t *payload, size_t n, FrameEvent *ret) {
-        _cleanup_(json_decrefp) json_t *root = json_loadb((const char *) payload, n, JSON_REJECT_DUPLICATES, NULL);
+        _cleanup_(json_decrefp) json_t *root =
+                json_loadb((const char *) payload, n, JSON_REJECT_DUPLICATES, NULL);
         const json_t *time_us = json_object_get(root, "time_us"), *cpu = json_object_get(root, "cpu");
         FrameEvent e = { .cpu = -1 };
 
-        if (event_text(root, "kind", e.kind, sizeof(e.kind)) < 0 || event_text(root, "text", e.text, sizeof(e.text)) < 0)
+        if (event_text(root, "kind", e.kind, sizeof(e.kind)) < 0 ||
+                event_text(root, "text", e.text, sizeof(e.text)) < 0)
                 return -EBADMSG;
         if (!json_is_integer(time_us) || json_integer_value(time_us) < 0)
                 return -EBADMSG;

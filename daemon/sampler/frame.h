@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The wire between sampler and server, and the format of --record files: length-prefixed, versioned, checksummed
- * frames, little endian. A reader trusts nothing: lengths are bounded, types known, checksums right, counts agree.
+ * The wire between sampler and server, and the format of --record files: length-prefixed, versioned,
+ * checksummed frames, little endian. A reader trusts nothing: lengths are bounded, types known, checksums
+ * right, counts agree.
  *
  *   header  magic "CSTF" u32, version u16, type u16, length u32 (of the payload), crc32 u32 (of the payload)
  *   MACHINE payload: JSON of model/machine.h
@@ -50,7 +51,8 @@ FrameReader *frame_reader_new(void);
 FrameReader *frame_reader_free(FrameReader *r);
 DEFINE_CLEANUP(FrameReader *, frame_reader_free);
 int frame_reader_feed(FrameReader *r, const void *data, size_t n);
-/* 1: *ret_type, and payload borrowed until the next call; 0: needs more; -EBADMSG: the stream is damaged and stays so. */
+/* 1: *ret_type, and payload borrowed until the next call; 0: needs more; -EBADMSG: the stream is damaged and
+ * stays so. */
 int frame_reader_next(FrameReader *r, FrameType *ret_type, const uint8_t **ret_payload, size_t *ret_n);
 
 /* Payload decoders; -EBADMSG for anything that does not fit. */

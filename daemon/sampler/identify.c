@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Identification of the live machine. CPUID comes from /dev/cpu/N/cpuid where that can be read, since it answers for
- * CPU N (an IPI, so only one CPU of each core type is asked, and the one we run on rather than a sleeper); else from
- * the instruction, which answers for wherever we happen to run.
+ * Identification of the live machine. CPUID comes from /dev/cpu/N/cpuid where that can be read, since it
+ * answers for CPU N (an IPI, so only one CPU of each core type is asked, and the one we run on rather than a
+ * sleeper); else from the instruction, which answers for wherever we happen to run.
  *
- * Core types: a hybrid part says so in leaf 7; the perf PMUs cpu_core and cpu_atom list the CPUs of each type. Where
- * they are missing leaf 0x1A of each core's CPU is asked through the device.
+ * Core types: a hybrid part says so in leaf 7; the perf PMUs cpu_core and cpu_atom list the CPUs of each
+ * type. Where they are missing leaf 0x1A of each core's CPU is asked through the device.
  *
- * The TSC's frequency: CPUID's where it tells one that a short measurement confirms, else the measurement. Hypervisors
- * and early steppings state nominal values that are off.
+ * The TSC's frequency: CPUID's where it tells one that a short measurement confirms, else the measurement.
+ * Hypervisors and early steppings state nominal values that are off.
  */
 
 #include <errno.h>
@@ -67,14 +67,16 @@ static uint32_t cpu_awake(const Machine *m) {
 }
 
 static void ident_first(Sysfs *s, const Machine *m, CpuIdent *ret) {
-        if (ident_from_device(s, m->cpus[cpu_awake(m)].id, ret) == 0 || ident_from_device(s, m->cpus[0].id, ret) == 0)
+        if (ident_from_device(s, m->cpus[cpu_awake(m)].id, ret) == 0 ||
+                ident_from_device(s, m->cpus[0].id, ret) == 0)
                 return;
         if (sysfs_is_host(s))
                 cpuid_decode(cpuid_live_read, NULL, ret);
 }
 
 /* Marks the CPUs a PMU lists with its core type; how many were of this machine. */
-static uint32_t types_from_pmu(Sysfs *s, const Machine *m, const char *pmu, CpuCoreType type, CpuCoreType *types) {
+static uint32_t types_from_pmu(
+        Sysfs *s, const Machine *m, const char *pmu, CpuCoreType type, CpuCoreType *types) {
         _cleanup_free_ uint32_t *ids = NULL;
         uint32_t n_found = 0;
         size_t n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The machine and its sources, read anew where something changed. The sources are probed in their order, each adding
- * its columns; then the layout is finished and they are opened against it. What they know of CPUs that were not touched
- * is handed on. Only what really differs from the machine before (compared as the JSON that would travel) begins a new
- * generation.
+ * The machine and its sources, read anew where something changed. The sources are probed in their order,
+ * each adding its columns; then the layout is finished and they are opened against it. What they know of
+ * CPUs that were not touched is handed on. Only what really differs from the machine before (compared as the
+ * JSON that would travel) begins a new generation.
  */
 
 #include <errno.h>
@@ -17,7 +17,8 @@ static bool is_disabled(const Sampler *s, size_t i) {
         return s->config.disabled_sources >> i & 1;
 }
 
-/* Probes one source against m; *ret stays NULL where it gives nothing. An instance that is there is probed again. */
+/* Probes one source against m; *ret stays NULL where it gives nothing. An instance that is there is probed
+ * again. */
 static int source_probe(Sampler *s, size_t i, Machine *m, Source **ret, SourceStatus *status) {
         int r;
 
@@ -66,7 +67,8 @@ static void columns_void(const Machine *m, Tick *t, size_t source, Reason reason
                 const LayoutColumn *c = &m->layout.columns[i];
 
                 if (c->source == source)
-                        memset(t->reasons + c->offset, (int) reason, m->layout.n_entities[field_spec(c->field)->scope]);
+                        memset(t->reasons + c->offset, (int) reason,
+                                m->layout.n_entities[field_spec(c->field)->scope]);
         }
 }
 
@@ -138,7 +140,8 @@ static void events_of_change(Sampler *s, const Machine *old, const Machine *new)
         if (come)
                 sampler_event_add(s, "hotplug", come_cpu, "online: %.140s", come);
         if (strcmp(old->idle_driver, new->idle_driver) != 0)
-                sampler_event_add(s, "source", -1, "idle driver: %s -> %s", old->idle_driver[0] ? old->idle_driver : "none",
+                sampler_event_add(s, "source", -1, "idle driver: %s -> %s",
+                        old->idle_driver[0] ? old->idle_driver : "none",
                         new->idle_driver[0] ? new->idle_driver : "none");
 }
 

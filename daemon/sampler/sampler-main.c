@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sampler's process: a timer on an absolute grid of the monotonic clock (ticks fall on multiples of the interval
- * and do not drift), one turn of the sampler, frames into a bounded queue that is written without waiting. The timer's
- * accuracy is stated, since sd-event's 0 means 250 ms. EPOLLOUT is watched only while frames wait, so an interval
- * costs one wakeup. The server says nothing to us: a readable socket is its end, and ours.
+ * The sampler's process: a timer on an absolute grid of the monotonic clock (ticks fall on multiples of the
+ * interval and do not drift), one turn of the sampler, frames into a bounded queue that is written without
+ * waiting. The timer's accuracy is stated, since sd-event's 0 means 250 ms. EPOLLOUT is watched only while
+ * frames wait, so an interval costs one wakeup. The server says nothing to us: a readable socket is its end,
+ * and ours.
  */
 
 #include <errno.h>
@@ -152,7 +153,8 @@ static int gap_send(SamplerProcess *p) {
 
         if (p->queue.n_dropped == p->n_dropped_told)
                 return 0;
-        e = event_make("gap", "frames were dropped, the server read too slowly", p->queue.n_dropped - p->n_dropped_told);
+        e = event_make("gap", "frames were dropped, the server read too slowly",
+                p->queue.n_dropped - p->n_dropped_told);
         p->n_dropped_told = p->queue.n_dropped;
         return event_send(p, &e);
 }
@@ -242,7 +244,8 @@ static int loop_prepare(SamplerProcess *p) {
         r = sd_event_now(p->event, CLOCK_MONOTONIC, &p->next_usec);
         if (r < 0)
                 return r;
-        r = sd_event_add_time(p->event, &p->timer, CLOCK_MONOTONIC, p->next_usec, TIMER_ACCURACY_USEC, on_timer, p);
+        r = sd_event_add_time(
+                p->event, &p->timer, CLOCK_MONOTONIC, p->next_usec, TIMER_ACCURACY_USEC, on_timer, p);
         if (r < 0)
                 return r;
         (void) sd_event_source_set_description(p->timer, "sampler-timer");

@@ -32,7 +32,8 @@ struct Sampler {
 
 /* Keeps the event, dropping the oldest where there are too many. cpu -1: none. */
 void sampler_event_add(Sampler *s, const char *kind, int64_t cpu, const char *format, ...) _printf_(4, 5);
-/* Reads the machine and its sources anew; 1 where it differs from the one before, 0, -errno (the old one then stays). */
+/* Reads the machine and its sources anew; 1 where it differs from the one before, 0, -errno (the old one
+ * then stays). */
 int sampler_machine_rebuild(Sampler *s);
 /* True where source i gave nothing until now and would give something. */
 bool sampler_source_would_work(Sampler *s, size_t i);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One turn: is the machine still the same, then every source in its order, passive ones first, so that the ones that
- * would wake a CPU know which sleep. All sources write into one tick that is allocated with the machine; a turn
- * allocates nothing.
+ * One turn: is the machine still the same, then every source in its order, passive ones first, so that the
+ * ones that would wake a CPU know which sleep. All sources write into one tick that is allocated with the
+ * machine; a turn allocates nothing.
  *
- * The machine is read anew (sampler-machine.c) when the online list or the idle driver changes, when a source says that
- * its columns have changed, and when one that was absent or denied would now work (looked at every 50 s).
+ * The machine is read anew (sampler-machine.c) when the online list or the idle driver changes, when a
+ * source says that its columns have changed, and when one that was absent or denied would now work (looked
+ * at every 50 s).
  */
 
 #include <errno.h>
@@ -68,7 +69,8 @@ static void capabilities_describe(Sysfs *sysfs, char *buf, size_t size) {
         static const struct {
                 unsigned bit;
                 const char *name;
-        } caps[] = { { 2, "dac_read_search" }, { 17, "sys_rawio" }, { 21, "sys_admin" }, { 38, "perfmon" }, { 39, "bpf" } };
+        } caps[] = { { 2, "dac_read_search" }, { 17, "sys_rawio" }, { 21, "sys_admin" }, { 38, "perfmon" },
+                { 39, "bpf" } };
         _cleanup_free_ char *text = NULL;
         uint64_t effective = 0;
         const char *line;
@@ -86,7 +88,8 @@ static void capabilities_describe(Sysfs *sysfs, char *buf, size_t size) {
                 return;
         for (size_t i = 0; i < ARRAY_SIZE(caps) && at < size; i++)
                 if (effective >> caps[i].bit & 1)
-                        at += (size_t) snprintf(buf + at, size - at, "%s%s", at > 0 ? " " : "", caps[i].name);
+                        at += (size_t) snprintf(
+                                buf + at, size - at, "%s%s", at > 0 ? " " : "", caps[i].name);
 }
 
 static bool must_rebuild(Sampler *s, uint64_t now_ns) {
@@ -112,8 +115,9 @@ static void states_tell(Sampler *s, uint64_t now_ns, bool is_first) {
                 if (!is_first) {
                         if (s->told_ns[i] > 0 && now_ns < s->told_ns[i] + EVENT_HOLD_NS)
                                 continue;
-                        sampler_event_add(s, "source", -1, "%s: %s -> %s%s%s", st->name, source_state_name(s->told[i]),
-                                source_state_name(st->state), st->hint[0] ? ": " : "", st->hint);
+                        sampler_event_add(s, "source", -1, "%s: %s -> %s%s%s", st->name,
+                                source_state_name(s->told[i]), source_state_name(st->state),
+                                st->hint[0] ? ": " : "", st->hint);
                         s->told_ns[i] = now_ns;
                 }
                 s->told[i] = st->state;
@@ -131,8 +135,10 @@ static void rlimit_raise(void) {
 
 static void wake_policy_choose(Sampler *s) {
         /* local needs reads on the CPU itself at idle entry, which no source offers here yet */
-        s->wake_policy = s->config.wake_policy_set && s->config.wake_policy == WAKE_ALWAYS ? WAKE_ALWAYS : WAKE_LAZY;
-        (void) snprintf(s->status.wake_policy, sizeof(s->status.wake_policy), "%s", wake_policy_name(s->wake_policy));
+        s->wake_policy =
+                s->config.wake_policy_set && s->config.wake_policy == WAKE_ALWAYS ? WAKE_ALWAYS : WAKE_LAZY;
+        (void) snprintf(s->status.wake_policy, sizeof(s->status.wake_policy), "%s",
+                wake_policy_name(s->wake_policy));
 }
 
 int sampler_new(const SamplerConfig *c, Sysfs *sysfs, Sampler **ret) {
@@ -202,20 +208,23 @@ static void sources_read(Sampler *s, SourceTurn *turn, bool passive) {
 /* All clocks of the moment halfway between start_ns and now. */
 static void header_stamp(Sampler *s, uint64_t start_ns) {
         TickHeader *h = &s->tick->h;
-        uint64_t mono = clock_ns(CLOCK_MONOTONIC), boot = clock_ns(CLOCK_BOOTTIME), real = clock_ns(CLOCK_REALTIME);
+        uint64_t mono = clock_ns(CLOCK_MONOTONIC), boot = clock_ns(CLOCK_BOOTTIME),
+                 real = clock_ns(CLOCK_REALTIME);
         uint64_t tsc = cpuid_live_tsc(), back = (mono - start_ns) / 2;
 
         h->mono_ns = mono - back;
         h->boot_ns = boot - back;
         h->real_us = (real - back) / NSEC_PER_USEC;
-        h->tsc = tsc == 0 ? 0 : tsc - (uint64_t) ((unsigned __int128) back * s->machine->tsc_hz / NSEC_PER_SEC);
+        h->tsc = tsc == 0 ? 0
+                          : tsc - (uint64_t) ((unsigned __int128) back * s->machine->tsc_hz / NSEC_PER_SEC);
 }
 
 static void suspend_check(Sampler *s) {
         uint64_t suspended = clock_suspended_ns();
 
         if (suspended > s->suspended_ns + SUSPEND_MIN_NS)
-                sampler_event_add(s, "suspend", -1, "slept %llu ms", (unsigned long long) ((suspended - s->suspended_ns) / 1000000));
+                sampler_event_add(s, "suspend", -1, "slept %llu ms",
+                        (unsigned long long) ((suspended - s->suspended_ns) / 1000000));
         s->suspended_ns = suspended;
 }
 
@@ -229,7 +238,8 @@ static void rss_read(Sampler *s, uint64_t now_ns) {
                 return;
         s->rss_ns = now_ns;
         n = pread(s->statm_fd, buf, sizeof(buf), 0);
-        if (n <= 0 || !num_scan_u64(&p, buf + n, &size) || p++ == buf + n || !num_scan_u64(&p, buf + n, &pages))
+        if (n <= 0 || !num_scan_u64(&p, buf + n, &size) || p++ == buf + n ||
+                !num_scan_u64(&p, buf + n, &pages))
                 return;
         s->rss_bytes = pages * (uint64_t) sysconf(_SC_PAGESIZE);
 }
@@ -260,7 +270,8 @@ int sampler_turn(Sampler *s, const Tick **ret) {
                 r = sampler_machine_rebuild(s);
                 if (r == -ENOMEM)
                         return r;
-                if (r < 0) { /* sysfs is in the middle of a change: the old machine serves until the next turn */
+                if (r < 0) { /* sysfs is in the middle of a change: the old machine serves until the next
+                                turn */
                         s->reprobe = true;
                         r = 0;
                 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The privileged process: a timer on an absolute grid, the sources, a bounded queue of frames to one socket. Holds no
- * listener and no database; ends on EOF of its socket.
+ * The privileged process: a timer on an absolute grid, the sources, a bounded queue of frames to one socket.
+ * Holds no listener and no database; ends on EOF of its socket.
  */
 
 #include "sampler/frame.h"
@@ -21,11 +21,13 @@ typedef struct SamplerConfig {
 
 /* One turn without a loop, for --local and tests. */
 typedef struct Sampler Sampler;
-/* sysfs is borrowed. Raises RLIMIT_NOFILE to its hard limit. -errno where not even the online CPUs can be read. */
+/* sysfs is borrowed. Raises RLIMIT_NOFILE to its hard limit. -errno where not even the online CPUs can be
+ * read. */
 int sampler_new(const SamplerConfig *c, Sysfs *sysfs, Sampler **ret);
 Sampler *sampler_free(Sampler *s);
 DEFINE_CLEANUP(Sampler *, sampler_free);
-/* Reads all sources. 1: the machine changed (sampler_machine() is new, the tick is laid out by it). *ret borrowed until the next turn. */
+/* Reads all sources. 1: the machine changed (sampler_machine() is new, the tick is laid out by it). *ret
+ * borrowed until the next turn. */
 int sampler_turn(Sampler *s, const Tick **ret);
 const Machine *sampler_machine(const Sampler *s);
 const SamplerStatus *sampler_status(const Sampler *s);
@@ -34,7 +36,8 @@ int sampler_take_event(Sampler *s, FrameEvent *ret);
 /* What the loop around the sampler counts: ticks its timer skipped, frames its queue dropped. Cumulative. */
 void sampler_set_losses(Sampler *s, uint64_t n_missed, uint64_t n_dropped);
 
-/* The process body: runs until EOF on socket_fd; returns an exit status. Closes every other fd but record_fd. */
+/* The process body: runs until EOF on socket_fd; returns an exit status. Closes every other fd but
+ * record_fd. */
 int sampler_main(const SamplerConfig *c, int socket_fd);
 
 /* "local", "lazy", "always"; "-idletrace,-perf" or "cpuidle,irq" against source_table. -EINVAL. */

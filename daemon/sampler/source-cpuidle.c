@@ -2,14 +2,16 @@
 /*
  * cpuidle's own counters: what the kernel asked for. Nothing here touches another CPU.
  *
- * The kernel updates usage, time, above and below together, on the CPU itself, when it leaves idle. So `usage` is read
- * every time and the others only where it moved; `above` cannot move in the first state nor `below` in the deepest.
- * `rejected` moves without usage, but hardly ever (on x86 never): it and `disable`, whose change begins a new machine,
- * are read in turns, one CPU in 64 a tick; so are above and below, one CPU in 8, where descriptors run short.
+ * The kernel updates usage, time, above and below together, on the CPU itself, when it leaves idle. So
+ * `usage` is read every time and the others only where it moved; `above` cannot move in the first state nor
+ * `below` in the deepest. `rejected` moves without usage, but hardly ever (on x86 never): it and `disable`,
+ * whose change begins a new machine, are read in turns, one CPU in 64 a tick; so are above and below, one
+ * CPU in 8, where descriptors run short.
  *
- * A CPU that sleeps through an interval shows no movement, and the whole sleep at once when it wakes. Its times carry
- * the reason `asleep` meanwhile and its clock (idle_ns) stands still with them, so that the next reading covers the
- * whole sleep by its own length. The clock also stands before a sleep that is in progress at a reading (cpuidle-lag.h).
+ * A CPU that sleeps through an interval shows no movement, and the whole sleep at once when it wakes. Its
+ * times carry the reason `asleep` meanwhile and its clock (idle_ns) stands still with them, so that the next
+ * reading covers the whole sleep by its own length. The clock also stands before a sleep that is in progress
+ * at a reading (cpuidle-lag.h).
  */
 
 #include <errno.h>
@@ -102,8 +104,9 @@ static void files_look(CpuidleSource *s, const Machine *m) {
         for (uint32_t i = 0; i < m->n_cpus; i++)
                 if (m->cpus[i].idle_set != UINT16_MAX) {
                         for (unsigned f = 0; f <= CPUIDLE_REJECTED; f++)
-                                s->has[f] = sysfs_exists(s->sysfs, "sys/devices/system/cpu/cpu%u/cpuidle/state0/%s",
-                                        m->cpus[i].id, names[f]);
+                                s->has[f] = sysfs_exists(s->sysfs,
+                                        "sys/devices/system/cpu/cpu%u/cpuidle/state0/%s", m->cpus[i].id,
+                                        names[f]);
                         return;
                 }
 }
@@ -151,12 +154,13 @@ static void cpuidle_adopt(Source *source, const Machine *m, Source *source_old, 
                 uint32_t k = machine_cpu_index(m_old, m->cpus[i].id), n = n_states_of(m, i);
 
                 if (k == UINT32_MAX || n == 0 || n != n_states_of(m_old, k) ||
-                        memcmp(&m->idle_sets[m->cpus[i].idle_set], &m_old->idle_sets[m_old->cpus[k].idle_set],
-                                sizeof(IdleSet)) != 0)
+                        memcmp(&m->idle_sets[m->cpus[i].idle_set],
+                                &m_old->idle_sets[m_old->cpus[k].idle_set], sizeof(IdleSet)) != 0)
                         continue;
                 s->cpus[i] = old->cpus[k];
                 for (unsigned state = 0; state < n; state++)
-                        cpuidle_slot_move(slot_of(s, i, state), &s->budget, slot_of(old, k, state), &old->budget);
+                        cpuidle_slot_move(
+                                slot_of(s, i, state), &s->budget, slot_of(old, k, state), &old->budget);
         }
         s->n_turns = old->n_turns;
 }
@@ -177,11 +181,12 @@ static int cpuidle_open(Source *source, const Machine *m) {
         s->jiffy_ns = NSEC_PER_SEC / MAX(m->user_hz, 1u);
         for (unsigned f = 0; f <= CPUIDLE_REJECTED; f++)
                 for (unsigned k = 0; k < IDLE_STATES_MAX; k++)
-                        s->offsets[f][k] = s->has[f] ? offset_of(m, slot_fields[f], (uint8_t) k) : UINT32_MAX;
+                        s->offsets[f][k] =
+                                s->has[f] ? offset_of(m, slot_fields[f], (uint8_t) k) : UINT32_MAX;
         for (uint32_t i = 0; i < s->n_cpus; i++)
                 for (unsigned k = 0; k < n_states_of(m, i) && s->budget.n_kept < s->budget.max; k++)
-                        (void) cpuidle_slot_read(slot_of(s, i, k), &s->budget, s->sysfs, m->cpus[i].id, k, CPUIDLE_USAGE,
-                                true, &unused);
+                        (void) cpuidle_slot_read(slot_of(s, i, k), &s->budget, s->sysfs, m->cpus[i].id, k,
+                                CPUIDLE_USAGE, true, &unused);
         return 0;
 }
 
@@ -196,8 +201,8 @@ static int file_read(CpuidleSource *s, const Machine *m, uint32_t cpu, unsigned 
         CpuidleSlot *slot = slot_of(s, cpu, state);
         bool keep = s->cpus[cpu].valid; /* the first reading keeps none: most states are never used */
 
-        return s->has[file] ? cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, state, file, keep,
-                                      &slot->values[file])
+        return s->has[file] ? cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, state, file,
+                                      keep, &slot->values[file])
                             : 0;
 }
 
@@ -226,7 +231,8 @@ static int cpu_read(CpuidleSource *s, const Machine *m, uint32_t cpu, uint64_t *
                 uint64_t usage;
                 int r;
 
-                r = cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, k, CPUIDLE_USAGE, true, &usage);
+                r = cpuidle_slot_read(
+                        slot, &s->budget, s->sysfs, m->cpus[cpu].id, k, CPUIDLE_USAGE, true, &usage);
                 if (r < 0)
                         return r;
                 if (!s->cpus[cpu].valid || usage != slot->values[CPUIDLE_USAGE]) {
@@ -255,7 +261,8 @@ static void cpu_settle(CpuidleSource *s, const SourceTurn *turn, uint32_t cpu, u
 
         for (unsigned k = 0; k < n_states_of(turn->machine, cpu); k++)
                 r.time_ns += slot_of(s, cpu, k)->values[CPUIDLE_TIME] * NSEC_PER_USEC;
-        if (s->offset_stat_idle != UINT32_MAX && turn->tick->reasons[s->offset_stat_idle + cpu] == REASON_NONE)
+        if (s->offset_stat_idle != UINT32_MAX &&
+                turn->tick->reasons[s->offset_stat_idle + cpu] == REASON_NONE)
                 r.stat_idle_ns = turn->tick->values[s->offset_stat_idle + cpu] * s->jiffy_ns;
         (void) cpuidle_lag_settle(&s->cpus[cpu].lag, &r);
 }
@@ -269,9 +276,10 @@ static int cpu_read_seldom(CpuidleSource *s, const Machine *m, uint32_t cpu) {
                 uint64_t disable;
 
                 if (s->has[CPUIDLE_REJECTED])
-                        (void) cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, k, CPUIDLE_REJECTED, false,
-                                &slot->rejected);
-                if (cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, k, CPUIDLE_DISABLE, false, &disable) == 0 &&
+                        (void) cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, k,
+                                CPUIDLE_REJECTED, false, &slot->rejected);
+                if (cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, k, CPUIDLE_DISABLE, false,
+                            &disable) == 0 &&
                         (disable != 0) != m->idle_sets[m->cpus[cpu].idle_set].states[k].disabled)
                         changed = 1;
         }

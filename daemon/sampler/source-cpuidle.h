@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* Inside of the cpuidle source: its states (cpuidle-sets.c), its counters on kept descriptors (cpuidle-files.c). */
+/* Inside of the cpuidle source: its states (cpuidle-sets.c), its counters on kept descriptors
+ * (cpuidle-files.c). */
 
 #include "cstated/field.h"
 
@@ -10,8 +11,8 @@
 #include "sampler/sysfs.h"
 
 /*
- * Fills driver, governor, idle sets and each CPU's set; the status' detail says by whom. The number of states of the
- * longest list (0: no cpuidle), or -ENOMEM.
+ * Fills driver, governor, idle sets and each CPU's set; the status' detail says by whom. The number of
+ * states of the longest list (0: no cpuidle), or -ENOMEM.
  */
 int cpuidle_sets_discover(Sysfs *sysfs, Machine *m, SourceStatus *status);
 
@@ -34,8 +35,8 @@ typedef struct CpuidleSlot {
 } CpuidleSlot;
 
 /*
- * Descriptors the source may keep: bounded by 4096 (the kernel holds some 4 KB for each) and 3/4 of RLIMIT_NOFILE. Those
- * of above and below get what usage and time leave.
+ * Descriptors the source may keep: bounded by 4096 (the kernel holds some 4 KB for each) and 3/4 of
+ * RLIMIT_NOFILE. Those of above and below get what usage and time leave.
  */
 typedef struct CpuidleBudget {
         uint32_t n_kept, max;
@@ -50,8 +51,8 @@ void cpuidle_slot_deinit(CpuidleSlot *slot, CpuidleBudget *b);
 /* Hands descriptors and values over; from is as after init then. */
 void cpuidle_slot_move(CpuidleSlot *to, CpuidleBudget *b, CpuidleSlot *from, CpuidleBudget *b_from);
 /*
- * One number of state `state` of CPU `cpu`: from the kept descriptor, else opened, and kept where `keep` says so and
- * the budget allows. -errno.
+ * One number of state `state` of CPU `cpu`: from the kept descriptor, else opened, and kept where `keep`
+ * says so and the budget allows. -errno.
  */
-int cpuidle_slot_read(CpuidleSlot *slot, CpuidleBudget *b, Sysfs *s, uint32_t cpu, unsigned state, CpuidleFile file,
-        bool keep, uint64_t *ret);
+int cpuidle_slot_read(CpuidleSlot *slot, CpuidleBudget *b, Sysfs *s, uint32_t cpu, unsigned state,
+        CpuidleFile file, bool keep, uint64_t *ret);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Interrupts of each CPU from /proc/interrupts: all rows together, and NMI, RES (rescheduling), CAL (function calls)
- * and LOC (local timer) apart. The kernel counts in 32 bits a row and CPU; a sum modulo 2^32 therefore has the right
- * modular difference whichever row wrapped. Columns are named by the header, never by position: ids have gaps. ERR and
- * MIS have one number for the whole machine, which is not CPU 0's. Where rows come or go the sum jumps: that interval
- * is `reset`.
+ * Interrupts of each CPU from /proc/interrupts: all rows together, and NMI, RES (rescheduling), CAL
+ * (function calls) and LOC (local timer) apart. The kernel counts in 32 bits a row and CPU; a sum modulo
+ * 2^32 therefore has the right modular difference whichever row wrapped. Columns are named by the header,
+ * never by position: ids have gaps. ERR and MIS have one number for the whole machine, which is not CPU 0's.
+ * Where rows come or go the sum jumps: that interval is `reset`.
  *
- * The file is large (512 CPUs x 300 rows: 1.7 MB, most of it zeros), so it is parsed line by line out of one buffer
- * in a single pass, and a run of blanks and a zero is recognised at once.
+ * The file is large (512 CPUs x 300 rows: 1.7 MB, most of it zeros), so it is parsed line by line out of one
+ * buffer in a single pass, and a run of blanks and a zero is recognised at once.
  */
 
 #include <errno.h>
@@ -109,7 +109,8 @@ static bool is_zero_cell(const char *p, const char *end) {
         return end - p > IRQ_CELL && memcmp(p, zero, sizeof(zero)) == 0 && p[IRQ_CELL] == ' ';
 }
 
-/* How many numbers stand at p, at most n_columns; each is added where its column belongs, unless add is false. */
+/* How many numbers stand at p, at most n_columns; each is added where its column belongs, unless add is
+ * false. */
 static uint32_t cells_scan(IrqSource *s, const char *p, const char *end, uint32_t *apart, bool add) {
         uint32_t n;
 
@@ -133,8 +134,8 @@ static uint32_t cells_scan(IrqSource *s, const char *p, const char *end, uint32_
 }
 
 /*
- * A row with fewer numbers than columns counts for the machine, not for its first CPUs. The kernel pads cells, so on
- * more than a few CPUs the line's length tells; else its numbers are counted.
+ * A row with fewer numbers than columns counts for the machine, not for its first CPUs. The kernel pads
+ * cells, so on more than a few CPUs the line's length tells; else its numbers are counted.
  */
 static bool row_is_per_cpu(IrqSource *s, const char *label, size_t n, const char *p, const char *end) {
         if (n == 3 && (memcmp(label, "ERR", 3) == 0 || memcmp(label, "MIS", 3) == 0))
@@ -239,7 +240,8 @@ static int irq_alloc(IrqSource *s, uint32_t n_cpus) {
                 if (!s->sums[i])
                         return -ENOMEM;
         }
-        return s->buf && s->columns && s->previous && s->previous_cal && s->present && s->known ? 0 : -ENOMEM;
+        return s->buf && s->columns && s->previous && s->previous_cal && s->present && s->known ? 0
+                                                                                                : -ENOMEM;
 }
 
 static void columns_add(IrqSource *s, Machine *m, uint8_t index, SourceStatus *status) {
@@ -314,9 +316,11 @@ static void row_store(const IrqSource *s, SourceTurn *turn, size_t row, Reason a
         }
 }
 
-/* An interrupt that our own asking does not explain. Differences of rows are modulo 2^32, as the kernel's are. */
+/* An interrupt that our own asking does not explain. Differences of rows are modulo 2^32, as the kernel's
+ * are. */
 static bool took_interrupt(const IrqSource *s, uint32_t cpu, uint32_t asked) {
-        uint32_t all = s->sums[0][cpu] - s->previous[cpu], calls = s->sums[IRQ_ROW_CAL][cpu] - s->previous_cal[cpu];
+        uint32_t all = s->sums[0][cpu] - s->previous[cpu],
+                 calls = s->sums[IRQ_ROW_CAL][cpu] - s->previous_cal[cpu];
 
         return all != calls || calls > asked;
 }
@@ -326,7 +330,8 @@ static void activity_note(IrqSource *s, SourceTurn *turn) {
                 CpuActivity *a = &turn->activity[i];
 
                 if (s->present[i] && s->known[i] && s->previous_rows == s->rows)
-                        a->evidence |= ACTIVITY_IRQ_KNOWN | (took_interrupt(s, i, a->asked) ? ACTIVITY_IRQ : 0);
+                        a->evidence |=
+                                ACTIVITY_IRQ_KNOWN | (took_interrupt(s, i, a->asked) ? ACTIVITY_IRQ : 0);
                 s->known[i] = s->present[i];
                 s->previous[i] = s->sums[0][i];
                 s->previous_cal[i] = s->sums[IRQ_ROW_CAL][i];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Busy and idle time of each CPU from /proc/stat, in USER_HZ ticks: the stand-in for MPERF, and the word on whether a
- * CPU was awake. guest time stands in user already; iowait is idle time with a reason, and can fall by a little, so
- * idle is held where it stood until it rises again. The cpu lines come first in the file and in ascending order, like the machine's CPUs: one walk
- * over both. The read ends where they end, the long intr line is not copied.
+ * Busy and idle time of each CPU from /proc/stat, in USER_HZ ticks: the stand-in for MPERF, and the word on
+ * whether a CPU was awake. guest time stands in user already; iowait is idle time with a reason, and can
+ * fall by a little, so idle is held where it stood until it rises again. The cpu lines come first in the
+ * file and in ascending order, like the machine's CPUs: one walk over both. The read ends where they end,
+ * the long intr line is not copied.
  */
 
 #include <errno.h>
@@ -141,7 +142,8 @@ static uint64_t idle_hold(const StatBaseline *b, uint64_t idle) {
 
 static void activity_note(CpuActivity *a, StatBaseline *b, uint64_t busy, uint64_t idle) {
         if (b->valid) {
-                uint64_t d_busy = busy > b->busy ? busy - b->busy : 0, d_idle = idle > b->idle ? idle - b->idle : 0;
+                uint64_t d_busy = busy > b->busy ? busy - b->busy : 0,
+                         d_idle = idle > b->idle ? idle - b->idle : 0;
 
                 a->evidence |= ACTIVITY_BUSY_KNOWN | (d_busy > 0 ? ACTIVITY_BUSY : 0);
                 a->busy_permille = d_busy + d_idle > 0 ? (uint32_t) (d_busy * 1000 / (d_busy + d_idle)) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of sources, and what a failed system call means to a person. The order matters: stat and irq tell cpuidle
- * whether a CPU whose idle counters stand still is asleep or busy, all three tell the sources that read remotely whom
- * not to wake.
+ * The table of sources, and what a failed system call means to a person. The order matters: stat and irq
+ * tell cpuidle whether a CPU whose idle counters stand still is asleep or busy, all three tell the sources
+ * that read remotely whom not to wake.
  */
 
 #include <errno.h>
@@ -50,7 +50,8 @@ Reason source_reason(int error) {
 /* What a missing file means: only the msr device has a remedy of its own. */
 static const char *hint_absent(const char *what) {
         if (strstr(what, "/msr"))
-                return "no MSR device: run \"modprobe msr\", then restart cstated; a virtual machine may have none";
+                return "no MSR device: run \"modprobe msr\", then restart cstated; a virtual machine may "
+                       "have none";
         if (strstr(what, "powercap"))
                 return "no RAPL zones: run \"modprobe intel_rapl_msr\"; a virtual machine has none";
         if (strstr(what, "cpuidle"))

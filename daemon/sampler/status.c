@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sampler's word on its sources as JSON. Written with our own writer, read with jansson: the text crosses from the
- * privileged process to the other, so the reader checks types and lengths and takes nothing on trust.
+ * The sampler's word on its sources as JSON. Written with our own writer, read with jansson: the text
+ * crosses from the privileged process to the other, so the reader checks types and lengths and takes nothing
+ * on trust.
  */
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The handle to /sys, /proc and /dev. Every path goes through one formatted openat() below the root's descriptor, so
- * that a fixture tree serves as well as the machine. Kernel files are small: a line is one read, a whole file grows in
- * doubling steps up to the caller's limit.
+ * The handle to /sys, /proc and /dev. Every path goes through one formatted openat() below the root's
+ * descriptor, so that a fixture tree serves as well as the machine. Kernel files are small: a line is one
+ * read, a whole file grows in doubling steps up to the caller's limit.
  */
 
 #include <ctype.h>
@@ -282,7 +282,8 @@ static int names_read(DIR *dir, bool (*match)(const char *name), char ***ret, si
         return 0;
 }
 
-int sysfs_list(Sysfs *s, bool (*match)(const char *name), char ***ret, size_t *ret_n, const char *format, ...) {
+int sysfs_list(
+        Sysfs *s, bool (*match)(const char *name), char ***ret, size_t *ret_n, const char *format, ...) {
         va_list ap;
         DIR *dir;
         int fd, r;

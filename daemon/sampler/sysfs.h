@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The only way to /sys, /proc and /dev: a handle with a root directory, "/" on a real machine, a fixture tree in unit
- * tests. Paths are relative to it ("sys/devices/system/cpu/online"). All results are -errno.
+ * The only way to /sys, /proc and /dev: a handle with a root directory, "/" on a real machine, a fixture
+ * tree in unit tests. Paths are relative to it ("sys/devices/system/cpu/online"). All results are -errno.
  */
 
 #include <stdbool.h>
@@ -32,8 +32,10 @@ int sysfs_read_i64(Sysfs *s, int64_t *ret, const char *format, ...) _printf_(3, 
 /* The whole file up to max bytes, terminated and malloc'd; -EFBIG beyond. */
 int sysfs_read_file(Sysfs *s, size_t max, char **ret, size_t *ret_n, const char *format, ...) _printf_(5, 6);
 int sysfs_read_cpulist(Sysfs *s, uint32_t **ret, size_t *ret_n, const char *format, ...) _printf_(4, 5);
-/* Names in a directory for which match (NULL: all) is true, sorted numerically where they end in digits. Free with sysfs_names_free. */
-int sysfs_list(Sysfs *s, bool (*match)(const char *name), char ***ret, size_t *ret_n, const char *format, ...) _printf_(5, 6);
+/* Names in a directory for which match (NULL: all) is true, sorted numerically where they end in digits.
+ * Free with sysfs_names_free. */
+int sysfs_list(Sysfs *s, bool (*match)(const char *name), char ***ret, size_t *ret_n, const char *format,
+        ...) _printf_(5, 6);
 void sysfs_names_free(char **names, size_t n);
 
 /* A decimal number from a kept fd by pread at offset 0. */

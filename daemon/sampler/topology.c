@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From sysfs to entities. The online list names the CPUs, never a count: ids have gaps, CPU 0 can be missing, a CPU can
- * sit in its package's second die. Packages, cores and modules are the sorted distinct keys of all CPUs.
+ * From sysfs to entities. The online list names the CPUs, never a count: ids have gaps, CPU 0 can be
+ * missing, a CPU can sit in its package's second die. Packages, cores and modules are the sorted distinct
+ * keys of all CPUs.
  *
- * Dies: Intel's package counters (RAPL, package C-states) are counted by die wherever CPUID shows more than one in a
- * package (Cascade Lake-AP; the kernel's cstate_die and RAPL PMUs say the same), so there a "package" entity is a
- * (package, die). AMD's and Hygon's RAPL counts by package though Zen 1 shows four dies: one entity, die -1.
+ * Dies: Intel's package counters (RAPL, package C-states) are counted by die wherever CPUID shows more than
+ * one in a package (Cascade Lake-AP; the kernel's cstate_die and RAPL PMUs say the same), so there a
+ * "package" entity is a (package, die). AMD's and Hygon's RAPL counts by package though Zen 1 shows four
+ * dies: one entity, die -1.
  *
- * Modules: cluster_id is the L2's owner on x86. A cluster of one core tells nothing a core does not, so only those of
- * more cores are modules.
+ * Modules: cluster_id is the L2's owner on x86. A cluster of one core tells nothing a core does not, so only
+ * those of more cores are modules.
  */
 
 #include <errno.h>
@@ -35,7 +37,8 @@ typedef struct Key {
 static int32_t read_id(Sysfs *s, uint32_t cpu, const char *name, int32_t fallback) {
         int64_t v;
 
-        if (sysfs_read_i64(s, &v, CPU_DIR "/cpu%u/topology/%s", cpu, name) < 0 || v < INT32_MIN || v > INT32_MAX)
+        if (sysfs_read_i64(s, &v, CPU_DIR "/cpu%u/topology/%s", cpu, name) < 0 || v < INT32_MIN ||
+                v > INT32_MAX)
                 return fallback;
         return (int32_t) v;
 }
@@ -90,18 +93,19 @@ static bool has_several_dies(const CpuPlace *places, uint32_t n) {
 }
 
 /*
- * Where dies are folded into their package a core id can stand in several of them: such ids are told apart by adding
- * the die above them, all others stay the kernel's.
+ * Where dies are folded into their package a core id can stand in several of them: such ids are told apart
+ * by adding the die above them, all others stay the kernel's.
  */
 static void cores_disambiguate(CpuPlace *places, uint32_t n) {
         bool repeats = false;
 
         for (uint32_t i = 1; i < n && !repeats; i++)
                 for (uint32_t k = 0; k < i && !repeats; k++)
-                        repeats = places[k].package == places[i].package && places[k].core == places[i].core &&
-                                places[k].die != places[i].die;
+                        repeats = places[k].package == places[i].package &&
+                                  places[k].core == places[i].core && places[k].die != places[i].die;
         for (uint32_t i = 0; i < n && repeats; i++)
-                if (places[i].core >= 0 && places[i].core <= UINT16_MAX && places[i].die >= 0 && places[i].die < 0x4000)
+                if (places[i].core >= 0 && places[i].core <= UINT16_MAX && places[i].die >= 0 &&
+                        places[i].die < 0x4000)
                         places[i].core += places[i].die << 16;
 }
 
@@ -118,7 +122,8 @@ static Key module_key(const CpuPlace *p) {
 }
 
 /* The distinct keys of all CPUs, those with a cluster only where asked. */
-static Key *keys_collect(const CpuPlace *places, uint32_t n, Key (*make)(const CpuPlace *p), uint32_t *ret_n) {
+static Key *keys_collect(
+        const CpuPlace *places, uint32_t n, Key (*make)(const CpuPlace *p), uint32_t *ret_n) {
         Key *keys = calloc(n, sizeof(*keys));
 
         if (!keys)
@@ -169,7 +174,8 @@ static int cores_build(Machine *m, const CpuPlace *places) {
                 uint32_t c = key_find(keys, m->n_cores, &k);
 
                 if (n_threads[c] == 0)
-                        m->cores[c] = (MachineCore){ .id = k.id, .package = m->cpus[i].package, .first_cpu = i };
+                        m->cores[c] =
+                                (MachineCore){ .id = k.id, .package = m->cpus[i].package, .first_cpu = i };
                 m->cpus[i].core = c;
                 m->cpus[i].thread = n_threads[c]++;
         }
@@ -182,7 +188,8 @@ typedef struct ClusterCores {
         bool seen, has_several;
 } ClusterCores;
 
-static void clusters_count(const Machine *m, const CpuPlace *places, const Key *keys, uint32_t n, ClusterCores *clusters) {
+static void clusters_count(
+        const Machine *m, const CpuPlace *places, const Key *keys, uint32_t n, ClusterCores *clusters) {
         for (uint32_t i = 0; i < m->n_cpus; i++) {
                 Key k = module_key(&places[i]);
                 ClusterCores *c = &clusters[key_find(keys, n, &k)];

@@ -7,9 +7,10 @@
 #include "sampler/sysfs.h"
 
 /*
- * Fills a new machine: online CPUs and where they belong, who they are (identify.h); idle sets are left to the cpuidle
- * source. CPUs whose topology cannot be read count as one package, a core each. previous: the machine until now, whose
- * measured TSC frequency is kept, or NULL. -errno where not even the online list can be had.
+ * Fills a new machine: online CPUs and where they belong, who they are (identify.h); idle sets are left to
+ * the cpuidle source. CPUs whose topology cannot be read count as one package, a core each. previous: the
+ * machine until now, whose measured TSC frequency is kept, or NULL. -errno where not even the online list
+ * can be had.
  */
 int topology_read(Sysfs *s, const Machine *previous, Machine **ret);
 

@@ -78,7 +78,8 @@ void fixture_cpu(Fixture *f, unsigned cpu, int package, int die, int core, int c
         const struct {
                 const char *name;
                 int value;
-        } files[] = { { "physical_package_id", package }, { "die_id", die }, { "core_id", core }, { "cluster_id", cluster } };
+        } files[] = { { "physical_package_id", package }, { "die_id", die }, { "core_id", core },
+                { "cluster_id", cluster } };
         char path[128];
 
         for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
@@ -96,8 +97,8 @@ static void write_state(Fixture *f, unsigned cpu, unsigned state, const char *na
         fixture_write(f, text, CPU "/cpu%u/cpuidle/state%u/%s", cpu, state, name);
 }
 
-void fixture_state(Fixture *f, unsigned cpu, unsigned state, const char *name, const char *desc, unsigned latency,
-        unsigned residency) {
+void fixture_state(Fixture *f, unsigned cpu, unsigned state, const char *name, const char *desc,
+        unsigned latency, unsigned residency) {
         fixture_write(f, name, CPU "/cpu%u/cpuidle/state%u/name", cpu, state);
         fixture_write(f, desc, CPU "/cpu%u/cpuidle/state%u/desc", cpu, state);
         write_state(f, cpu, state, "latency", latency);
@@ -107,8 +108,8 @@ void fixture_state(Fixture *f, unsigned cpu, unsigned state, const char *name, c
         fixture_idle(f, cpu, state, 0, 0, 0, 0);
 }
 
-void fixture_idle(Fixture *f, unsigned cpu, unsigned state, unsigned long long usage, unsigned long long time,
-        unsigned long long above, unsigned long long below) {
+void fixture_idle(Fixture *f, unsigned cpu, unsigned state, unsigned long long usage,
+        unsigned long long time, unsigned long long above, unsigned long long below) {
         write_state(f, cpu, state, "usage", usage);
         write_state(f, cpu, state, "time", time);
         write_state(f, cpu, state, "above", above);

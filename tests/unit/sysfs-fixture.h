@@ -19,10 +19,11 @@ void fixture_remove(Fixture *f, const char *format, ...) _printf_(2, 3);
 /* topology/ of one CPU; cluster < -1: no such file. */
 void fixture_cpu(Fixture *f, unsigned cpu, int package, int die, int core, int cluster);
 /* One idle state of one CPU with its counters 0. */
-void fixture_state(Fixture *f, unsigned cpu, unsigned state, const char *name, const char *desc, unsigned latency,
-        unsigned residency);
+void fixture_state(Fixture *f, unsigned cpu, unsigned state, const char *name, const char *desc,
+        unsigned latency, unsigned residency);
 /* Sets the counters of a state. */
-void fixture_idle(Fixture *f, unsigned cpu, unsigned state, unsigned long long usage, unsigned long long time,
-        unsigned long long above, unsigned long long below);
-/* /dev/cpu/N/cpuid as a file with leaf 0 alone (its offsets are leaf numbers, so a file cannot hold more): the vendor. */
+void fixture_idle(Fixture *f, unsigned cpu, unsigned state, unsigned long long usage,
+        unsigned long long time, unsigned long long above, unsigned long long below);
+/* /dev/cpu/N/cpuid as a file with leaf 0 alone (its offsets are leaf numbers, so a file cannot hold more):
+ * the vendor. */
 void fixture_cpuid(Fixture *f, unsigned cpu, const char *vendor);

@@ -15,7 +15,8 @@ static void test_asleep_when_nothing_moved(void **state) {
 
 static void test_awake_when_anything_moved(void **state) {
         assert_false(activity_slept(KNOWN | ACTIVITY_USAGE));
-        assert_false(activity_slept(KNOWN | ACTIVITY_IRQ));  /* busy all along: usage stands still, the timer does not */
+        assert_false(activity_slept(
+                KNOWN | ACTIVITY_IRQ)); /* busy all along: usage stands still, the timer does not */
         assert_false(activity_slept(KNOWN | ACTIVITY_BUSY)); /* busy all along without a tick (nohz_full) */
         assert_false(activity_slept(ACTIVITY_IRQ_KNOWN | ACTIVITY_BUSY_KNOWN | ACTIVITY_IRQ));
 }
@@ -29,7 +30,8 @@ static void test_unknown_is_not_asleep(void **state) {
 
 static void test_idletrace_alone_decides(void **state) {
         assert_true(activity_slept(ACTIVITY_TRACE_KNOWN));
-        assert_true(activity_slept(KNOWN | ACTIVITY_BUSY | ACTIVITY_TRACE_KNOWN)); /* the tick that counted it busy was before */
+        assert_true(activity_slept(KNOWN | ACTIVITY_BUSY |
+                                   ACTIVITY_TRACE_KNOWN)); /* the tick that counted it busy was before */
         assert_false(activity_slept(KNOWN | ACTIVITY_TRACE_KNOWN | ACTIVITY_TRACE));
 }
 

@@ -88,12 +88,16 @@ static Result run(Sim *s, unsigned n_seconds, bool has_stat) {
         return result;
 }
 
-/* Wakes for 1 ms at most every few seconds, or about once an interval, or often: always shown nearly 100 % idle. */
+/* Wakes for 1 ms at most every few seconds, or about once an interval, or often: always shown nearly 100 %
+ * idle. */
 static void test_sleepers(void **state) {
-        static const uint64_t sleeps[] = { 7 * SECOND, 3 * SECOND, 1100 * MS, 900 * MS, 400 * MS, 100 * MS, 20 * MS, 3 * MS };
+        static const uint64_t sleeps[] = { 7 * SECOND, 3 * SECOND, 1100 * MS, 900 * MS, 400 * MS, 100 * MS,
+                20 * MS, 3 * MS };
 
         for (size_t i = 0; i < ARRAY_SIZE(sleeps); i++) {
-                Sim s = { .asleep = true, .seed = i + 1, .sleep_max = sleeps[i], .awake_max = sleeps[i] / 1000 };
+                Sim s = {
+                        .asleep = true, .seed = i + 1, .sleep_max = sleeps[i], .awake_max = sleeps[i] / 1000
+                };
                 Result r = run(&s, 600, true);
 
                 assert_true(r.highest <= 1.0);
@@ -106,7 +110,10 @@ static void test_regular_wakers(void **state) {
         static const uint64_t sleeps[] = { 2500 * MS, 990 * MS, 333 * MS, 50 * MS };
 
         for (size_t i = 0; i < ARRAY_SIZE(sleeps); i++) {
-                Sim s = { .asleep = true, .is_regular = true, .sleep_max = sleeps[i], .awake_max = sleeps[i] / 100 };
+                Sim s = { .asleep = true,
+                        .is_regular = true,
+                        .sleep_max = sleeps[i],
+                        .awake_max = sleeps[i] / 100 };
                 Result r = run(&s, 300, true);
 
                 assert_true(r.highest <= 1.0);
@@ -158,15 +165,21 @@ static void test_accounts_that_disagree(void **state) {
         }
 }
 
-/* Found asleep: the sleep it shows at its first exit began an hour ago. A new baseline, then all is right. */
+/* Found asleep: the sleep it shows at its first exit began an hour ago. A new baseline, then all is right.
+ */
 static void test_sleep_from_before(void **state) {
-        CpuidleReading r = { .now_ns = SECOND, .stat_idle_ns = 3600 * SECOND, .jiffy_ns = 10 * MS, .time_ns = 7 };
+        CpuidleReading r = {
+                .now_ns = SECOND, .stat_idle_ns = 3600 * SECOND, .jiffy_ns = 10 * MS, .time_ns = 7
+        };
         CpuidleLag lag = {};
 
         (void) cpuidle_lag_settle(&lag, &r);
         assert_false(lag.is_restarted);
         cpuidle_lag_sleep(&lag, 2 * SECOND);
-        r = (CpuidleReading){ .now_ns = 3 * SECOND, .stat_idle_ns = 3602 * SECOND, .jiffy_ns = 10 * MS, .n_exits = 1,
+        r = (CpuidleReading){ .now_ns = 3 * SECOND,
+                .stat_idle_ns = 3602 * SECOND,
+                .jiffy_ns = 10 * MS,
+                .n_exits = 1,
                 .time_ns = 3601 * SECOND };
         assert_true(cpuidle_lag_settle(&lag, &r) == 3 * SECOND);
         assert_true(lag.is_restarted);
@@ -179,7 +192,9 @@ static void test_sleep_from_before(void **state) {
 
 /* A CPU that comes back with lower counters begins anew. */
 static void test_reset(void **state) {
-        CpuidleReading r = { .now_ns = SECOND, .time_ns = 500 * MS, .n_exits = 3, .stat_idle_ns = 0, .jiffy_ns = 10 * MS };
+        CpuidleReading r = {
+                .now_ns = SECOND, .time_ns = 500 * MS, .n_exits = 3, .stat_idle_ns = 0, .jiffy_ns = 10 * MS
+        };
         CpuidleLag lag = {};
 
         (void) cpuidle_lag_settle(&lag, &r);

@@ -222,7 +222,8 @@ static void test_cpu_vanishes_and_returns(void **state) {
         intel_machine(f);
         source_fixture_start(f, &source_ops_cpuidle);
         assert_int_equal(source_fixture_turn(f, 0), 0);
-        fixture_write(&f->fixture, "", CPU "/cpu5/cpuidle/state0/usage"); /* a kept descriptor that gives nothing */
+        fixture_write(&f->fixture, "",
+                CPU "/cpu5/cpuidle/state0/usage"); /* a kept descriptor that gives nothing */
         fixture_remove(&f->fixture, CPU "/cpu5/cpuidle");
         (void) source_fixture_turn(f, 0);
         (void) source_fixture_turn(f, 0);

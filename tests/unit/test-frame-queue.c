@@ -72,7 +72,8 @@ static void test_newer_ones_supersede(void **state) {
         frame_queue_deinit(&q);
 }
 
-/* A reader that stops: the queue stays bounded, the frame half on the wire stays whole, what arrives is whole frames. */
+/* A reader that stops: the queue stays bounded, the frame half on the wire stays whole, what arrives is
+ * whole frames. */
 static void test_stopped_reader(void **state) {
         enum { SIZE = 100000 };
         FrameQueue q = FRAME_QUEUE_INIT;

@@ -37,7 +37,8 @@ static Tick *make_tick(size_t n) {
 }
 
 /* The one frame in these bytes, payload borrowed from the reader. */
-static FrameType take_one(FrameReader *r, const uint8_t *frame, size_t n, const uint8_t **payload, size_t *n_payload) {
+static FrameType take_one(
+        FrameReader *r, const uint8_t *frame, size_t n, const uint8_t **payload, size_t *n_payload) {
         FrameType type;
 
         assert_int_equal(frame_reader_feed(r, frame, n), 0);
@@ -48,7 +49,31 @@ static FrameType take_one(FrameReader *r, const uint8_t *frame, size_t n, const 
 /* The checksum is CRC-32 of IEEE 802.3 over the payload: its check value is known. */
 static void test_crc(void **state) {
         static const uint8_t frame[] = {
-                'C', 'S', 'T', 'F', 1, 0, 4, 0, 9, 0, 0, 0, 0x26, 0x39, 0xf4, 0xcb, '1', '2', '3', '4', '5', '6', '7', '8', '9',
+                'C',
+                'S',
+                'T',
+                'F',
+                1,
+                0,
+                4,
+                0,
+                9,
+                0,
+                0,
+                0,
+                0x26,
+                0x39,
+                0xf4,
+                0xcb,
+                '1',
+                '2',
+                '3',
+                '4',
+                '5',
+                '6',
+                '7',
+                '8',
+                '9',
         };
         _cleanup_(frame_reader_freep) FrameReader *r = frame_reader_new();
         const uint8_t *payload;
@@ -142,7 +167,8 @@ static void test_damage(void **state) {
                         assert_int_equal(got, -EBADMSG);
                         frame[i] ^= 0x40;
                         assert_int_equal(frame_reader_feed(r, frame, n), 0);
-                        assert_int_equal(frame_reader_next(r, &type, &payload, &n_payload), -EBADMSG); /* stays so */
+                        assert_int_equal(
+                                frame_reader_next(r, &type, &payload, &n_payload), -EBADMSG); /* stays so */
                         frame[i] ^= 0x40;
                 }
                 frame[i] ^= 0x40;
@@ -150,7 +176,8 @@ static void test_damage(void **state) {
 }
 
 static void test_length_is_bounded(void **state) {
-        uint8_t head[FRAME_HEADER_SIZE] = { 'C', 'S', 'T', 'F', 1, 0, 1, 0, 1, 0, 0, 1 }; /* 16 MiB and a byte */
+        uint8_t head[FRAME_HEADER_SIZE] = { 'C', 'S', 'T', 'F', 1, 0, 1, 0, 1, 0, 0,
+                1 }; /* 16 MiB and a byte */
         _cleanup_(frame_reader_freep) FrameReader *r = frame_reader_new();
         const uint8_t *payload;
         FrameType type;
@@ -217,8 +244,12 @@ static void test_status_round_trip(void **state) {
         const uint8_t *payload;
         size_t n, n_payload;
 
-        s.sources[0] = (SourceStatus){ .name = "msr", .state = SOURCE_DENIED, .error = EPERM, .hint = "needs \"CAP_SYS_RAWIO\"\n" };
-        s.sources[1] = (SourceStatus){ .name = "cpuidle", .state = SOURCE_OK, .detail = "sysfs, 4 states", .n_counters = 21 };
+        s.sources[0] = (SourceStatus){
+                .name = "msr", .state = SOURCE_DENIED, .error = EPERM, .hint = "needs \"CAP_SYS_RAWIO\"\n"
+        };
+        s.sources[1] = (SourceStatus){
+                .name = "cpuidle", .state = SOURCE_OK, .detail = "sysfs, 4 states", .n_counters = 21
+        };
         assert_int_equal(frame_encode_status(&s, &frame, &n), 0);
         assert_int_equal(take_one(r, frame, n, &payload, &n_payload), FRAME_STATUS);
         assert_int_equal(frame_decode_status(payload, n_payload, &got), 0);
@@ -227,28 +258,39 @@ static void test_status_round_trip(void **state) {
 
 static void test_statuses_that_lie(void **state) {
         static const char *const texts[] = {
-                "", "{}", "[]", "{\"wake_policy\":\"lazy\"}",
+                "",
+                "{}",
+                "[]",
+                "{\"wake_policy\":\"lazy\"}",
                 "{\"wake_policy\":\"a name that is far too long\",\"capabilities\":\"\",\"sources\":[]}",
                 "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":{}}",
                 "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[1]}",
-                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[{\"name\":\"msr\",\"state\":\"fine\",\"errno\":0,"
+                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[{\"name\":\"msr\",\"state\":"
+                "\"fine\",\"errno\":0,"
                 "\"hint\":\"\",\"detail\":\"\",\"counters\":0}]}",
-                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[{\"name\":\"msr\",\"state\":\"ok\",\"errno\":-1,"
+                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[{\"name\":\"msr\",\"state\":"
+                "\"ok\",\"errno\":-1,"
                 "\"hint\":\"\",\"detail\":\"\",\"counters\":0}]}",
-                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[1,2,3,4,5,6,7,8,9,10,11,12,13]}",
+                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[1,2,3,4,5,6,7,8,9,10,11,12,13]"
+                "}",
         };
         SamplerStatus got = { .wake_policy = "kept" };
 
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-                assert_int_equal(frame_decode_status((const uint8_t *) texts[i], strlen(texts[i]), &got), -EBADMSG);
+                assert_int_equal(
+                        frame_decode_status((const uint8_t *) texts[i], strlen(texts[i]), &got), -EBADMSG);
         assert_string_equal(got.wake_policy, "kept");
 }
 
 static void test_events(void **state) {
-        FrameEvent e = { .kind = "hotplug", .time_us = 1700000000000000ULL, .cpu = 5, .text = "offline: 5" }, got;
+        FrameEvent e = { .kind = "hotplug", .time_us = 1700000000000000ULL, .cpu = 5, .text = "offline: 5" },
+                   got;
         static const char *const wrong[] = {
-                "{}", "{\"kind\":\"gap\",\"text\":\"\"}", "{\"kind\":\"gap\",\"time_us\":-1,\"text\":\"\"}",
-                "{\"kind\":\"gap\",\"time_us\":1,\"cpu\":-1,\"text\":\"\"}", "{\"kind\":5,\"time_us\":1,\"text\":\"\"}",
+                "{}",
+                "{\"kind\":\"gap\",\"text\":\"\"}",
+                "{\"kind\":\"gap\",\"time_us\":-1,\"text\":\"\"}",
+                "{\"kind\":\"gap\",\"time_us\":1,\"cpu\":-1,\"text\":\"\"}",
+                "{\"kind\":5,\"time_us\":1,\"text\":\"\"}",
                 "{\"kind\":\"a kind that is longer than kinds can be\",\"time_us\":1,\"text\":\"\"}",
         };
 
@@ -268,7 +310,8 @@ static void test_events(void **state) {
                 assert_int_equal(got.cpu, e.cpu);
         }
         for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-                assert_int_equal(frame_decode_event((const uint8_t *) wrong[i], strlen(wrong[i]), &got), -EBADMSG);
+                assert_int_equal(
+                        frame_decode_event((const uint8_t *) wrong[i], strlen(wrong[i]), &got), -EBADMSG);
 }
 
 int main(void) {

@@ -51,7 +51,8 @@ static void test_columns_by_header(void **state) {
         assert_int_equal(source_fixture_reason(f, FIELD_IRQ, 0, 0), REASON_NONE);
 }
 
-/* Rows are 32 bits wide: one wraps, the sum's modular difference is right (C17's neighbour in FACTS: IRQ widths). */
+/* Rows are 32 bits wide: one wraps, the sum's modular difference is right (C17's neighbour in FACTS: IRQ
+ * widths). */
 static void test_rows_wrap(void **state) {
         SourceFixture *f = *state;
         uint32_t before;
@@ -104,7 +105,8 @@ static void test_rows_come_and_go(void **state) {
         source_fixture_start(f, &source_ops_irq);
         assert_int_equal(source_fixture_turn(f, 0), 0);
         assert_int_equal(source_fixture_reason(f, FIELD_IRQ, 0, 0), REASON_NONE);
-        interrupts(f, "           CPU1       CPU8       \n  9:          1          2   acpi\n 10:       7000          0   new\n");
+        interrupts(f, "           CPU1       CPU8       \n  9:          1          2   acpi\n 10:       "
+                      "7000          0   new\n");
         assert_int_equal(source_fixture_turn(f, 0), 0);
         assert_int_equal(source_fixture_reason(f, FIELD_IRQ, 0, 0), REASON_RESET);
         assert_int_equal(f->activity[0].evidence, 0); /* unknown, not asleep */
@@ -128,18 +130,23 @@ static void test_activity(void **state) {
 static void test_our_own_asking_is_no_activity(void **state) {
         SourceFixture *f = *state;
 
-        interrupts(f, "           CPU1       CPU8       \nLOC:          5          5   timer\nCAL:          1          2   calls\n");
+        interrupts(f, "           CPU1       CPU8       \nLOC:          5          5   timer\nCAL:          "
+                      "1          2   calls\n");
         source_fixture_start(f, &source_ops_irq);
         assert_int_equal(source_fixture_turn(f, 0), 0);
-        interrupts(f, "           CPU1       CPU8       \nLOC:          5          6   timer\nCAL:          4          4   calls\n");
+        interrupts(f, "           CPU1       CPU8       \nLOC:          5          6   timer\nCAL:          "
+                      "4          4   calls\n");
         f->asked = 3;
         assert_int_equal(source_fixture_turn(f, 0), 0);
         assert_int_equal(f->activity[0].evidence, ACTIVITY_IRQ_KNOWN);
-        assert_int_equal(f->activity[1].evidence, ACTIVITY_IRQ_KNOWN | ACTIVITY_IRQ); /* a timer is not ours */
-        interrupts(f, "           CPU1       CPU8       \nLOC:          5          6   timer\nCAL:          7          8   calls\n");
+        assert_int_equal(
+                f->activity[1].evidence, ACTIVITY_IRQ_KNOWN | ACTIVITY_IRQ); /* a timer is not ours */
+        interrupts(f, "           CPU1       CPU8       \nLOC:          5          6   timer\nCAL:          "
+                      "7          8   calls\n");
         assert_int_equal(source_fixture_turn(f, 0), 0);
         assert_int_equal(f->activity[0].evidence, ACTIVITY_IRQ_KNOWN);
-        assert_int_equal(f->activity[1].evidence, ACTIVITY_IRQ_KNOWN | ACTIVITY_IRQ); /* one call more than ours */
+        assert_int_equal(
+                f->activity[1].evidence, ACTIVITY_IRQ_KNOWN | ACTIVITY_IRQ); /* one call more than ours */
 }
 
 static void test_cpu_leaves_the_header(void **state) {
@@ -184,7 +191,8 @@ static void test_large_table(void **state) {
 }
 
 static void test_damaged_text(void **state) {
-        static const char *const texts[] = { "", "\n", "no header\n", "CPUx\n", "CPU1\n:\n", "CPU1 CPU8\n 9: 1", "CPU1 CPU8\n9\n" };
+        static const char *const texts[] = { "", "\n", "no header\n", "CPUx\n", "CPU1\n:\n",
+                "CPU1 CPU8\n 9: 1", "CPU1 CPU8\n9\n" };
         SourceFixture *f = *state;
 
         interrupts(f, "           CPU1       CPU8       \n  9:          1          2   acpi\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whole turns on fixture trees: layout, generations, hotplug (C13), sources that come back, words of the configuration. */
+/* Whole turns on fixture trees: layout, generations, hotplug (C13), sources that come back, words of the
+ * configuration. */
 
 #include "tests/unit/test.h"
 
@@ -67,7 +68,8 @@ static void test_a_turn(void **state) {
         assert_int_equal(t->h.seq, 1);
         assert_int_equal(t->h.generation, 1);
         assert_int_equal(t->h.interval_ns, 1000000000);
-        assert_true(t->h.mono_ns > 0 && t->h.boot_ns >= t->h.mono_ns && t->h.real_us > 0 && t->h.self_cpu_ns > 0);
+        assert_true(t->h.mono_ns > 0 && t->h.boot_ns >= t->h.mono_ns && t->h.real_us > 0 &&
+                    t->h.self_cpu_ns > 0);
         assert_int_equal(t->n_values, m->layout.n_values);
         assert_int_equal(t->values[layout_find(&m->layout, FIELD_IRQ, 0)->offset + 1], 2);
         for (size_t i = 0; i < t->n_values; i++)
@@ -120,7 +122,8 @@ static void test_hotplug(void **state) {
         s = sampler_free(s);
 }
 
-/* The CPU that was not touched sleeps on through the change: same clock, same reason; the other starts anew (C13). */
+/* The CPU that was not touched sleeps on through the change: same clock, same reason; the other starts anew
+ * (C13). */
 static void test_hotplug_leaves_others_alone(void **state) {
         Fixture *f = *state;
         Sampler *s = start(f);
@@ -166,7 +169,8 @@ static void test_idle_states_come_late(void **state) {
         s = sampler_free(s);
 }
 
-/* sysfs that cannot be read for a moment: the machine stays, values are null or old, the next turn is well. */
+/* sysfs that cannot be read for a moment: the machine stays, values are null or old, the next turn is well.
+ */
 static void test_unreadable_for_a_moment(void **state) {
         Fixture *f = *state;
         Sampler *s = start(f);
@@ -215,7 +219,8 @@ static void test_fewer_sources(void **state) {
         s = sampler_free(s);
 }
 
-/* What was absent is looked for again: not each turn, but when its time has come; then it is a new machine, and told. */
+/* What was absent is looked for again: not each turn, but when its time has come; then it is a new machine,
+ * and told. */
 static void test_source_comes_back(void **state) {
         Fixture *f = *state;
         const Tick *t;
@@ -251,7 +256,8 @@ static void test_flapping_is_told_once(void **state) {
         FrameEvent e;
 
         for (unsigned i = 0; i < 100; i++) {
-                fixture_write(f, i % 2 ? "     CPU0       CPU1\n  9:          1          2   acpi\n" : "", "proc/interrupts");
+                fixture_write(f, i % 2 ? "     CPU0       CPU1\n  9:          1          2   acpi\n" : "",
+                        "proc/interrupts");
                 assert_true(sampler_turn(s, &t) >= 0);
         }
         while (sampler_take_event(s, &e))

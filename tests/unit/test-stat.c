@@ -29,7 +29,9 @@ static int teardown(void **state) {
 static void test_busy_and_idle_by_id(void **state) {
         SourceFixture *f = *state;
 
-        fixture_write(&f->fixture, "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 10 20 30 400 50 6 7 8 10 20\ncpu4 1 0 0 7 0 0 0 0 0 0\n" INTR,
+        fixture_write(&f->fixture,
+                "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 10 20 30 400 50 6 7 8 10 20\ncpu4 1 0 0 7 0 0 0 0 0 "
+                "0\n" INTR,
                 "proc/stat");
         source_fixture_start(f, &source_ops_stat);
         assert_non_null(f->source);
@@ -67,7 +69,8 @@ static void test_iowait_can_fall(void **state) {
         fixture_write(&f->fixture, "cpu1 0 0 0 100 48\ncpu4 0 0 0 7 0\n" INTR, "proc/stat");
         assert_int_equal(source_fixture_turn(f, 0), 0);
         assert_int_equal(source_fixture_value(f, FIELD_STAT_IDLE, 0, 0), 150);
-        assert_int_equal(source_fixture_value(f, FIELD_STAT_IDLE, 0, 1), 7); /* a counter that begins anew is not hidden */
+        assert_int_equal(source_fixture_value(f, FIELD_STAT_IDLE, 0, 1),
+                7); /* a counter that begins anew is not hidden */
 }
 
 static void test_cpu_that_left(void **state) {
@@ -83,7 +86,8 @@ static void test_cpu_that_left(void **state) {
 }
 
 static void test_damaged_text(void **state) {
-        static const char *const texts[] = { "", "cpu", "cpu1", "cpu1 ", "cpux 1 2\n", "cpu4 1\n\n\n", "intr 5\n", "cpu1 1 2 3" };
+        static const char *const texts[] = { "", "cpu", "cpu1", "cpu1 ", "cpux 1 2\n", "cpu4 1\n\n\n",
+                "intr 5\n", "cpu1 1 2 3" };
         SourceFixture *f = *state;
 
         fixture_write(&f->fixture, "cpu1 1 0 0 1 0\n" INTR, "proc/stat");

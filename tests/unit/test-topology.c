@@ -140,7 +140,10 @@ static void test_modules_and_core_types(void **state) {
 
         fixture_write(f, "0-11\n", CPU "/online");
         for (unsigned i = 0; i < 12; i++)
-                fixture_cpu(f, i, 0, 0, i < 4 ? (int) i / 2 * 4 : (int) i + 4, i < 4 ? (int) i / 2 * 8 : i < 8 ? 16 : 24);
+                fixture_cpu(f, i, 0, 0, i < 4 ? (int) i / 2 * 4 : (int) i + 4,
+                        i < 4   ? (int) i / 2 * 8
+                        : i < 8 ? 16
+                                : 24);
         m = read_machine(f);
         assert_int_equal(m->n_cores, 10);
         assert_int_equal(m->n_modules, 2);
@@ -168,7 +171,9 @@ static void test_kernels_words(void **state) {
         Fixture *f = *state;
 
         fixture_write(f, "0\n", CPU "/online");
-        fixture_write(f, "processor\t: 0\nmicrocode\t: 0x37\nbugs\t\t: clflush_monitor mds\nbogomips\t: 1\n\nprocessor\t: 1\n",
+        fixture_write(f,
+                "processor\t: 0\nmicrocode\t: 0x37\nbugs\t\t: clflush_monitor mds\nbogomips\t: "
+                "1\n\nprocessor\t: 1\n",
                 "proc/cpuinfo");
         fixture_write(f, "node7\n", "proc/sys/kernel/hostname");
         fixture_write(f, "6.1.0-test\n", "proc/sys/kernel/osrelease");
