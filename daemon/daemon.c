@@ -20,7 +20,7 @@
 #include "daemon-private.h"
 
 #define STOP_GRACE_USEC USEC_PER_SEC
-#define MIGRATION_USEC (600 * USEC_PER_SEC)
+#define MIGRATION_USEC (60 * USEC_PER_SEC) /* from one word of progress to the next */
 
 static uint64_t clock_us(clockid_t id) {
         struct timespec t = {};
@@ -101,6 +101,11 @@ static int on_child(sd_event_source *s, const siginfo_t *si, void *userdata) {
 
 /* ---- beginnings ---- */
 
+/* A long migration is no hang. */
+static void on_migration(void *userdata) {
+        (void) sd_notifyf(0, "STATUS=Bringing the database to this version's form\nEXTEND_TIMEOUT_USEC=%llu", MIGRATION_USEC);
+}
+
 static int open_store(Daemon *d) {
         const Config *c = d->config;
         const char *runtime = getenv("RUNTIME_DIRECTORY");
@@ -118,7 +123,8 @@ static int open_store(Daemon *d) {
         sc.hour_retention_usec = c->hour_retention_usec;
         sc.max_size_bytes = c->max_size_bytes;
         sc.durable_head_usec = c->durable_head_usec;
-        (void) sd_notifyf(0, "STATUS=Opening %s\nEXTEND_TIMEOUT_USEC=%llu", c->path, MIGRATION_USEC);
+        sc.progress = on_migration;
+        (void) sd_notifyf(0, "STATUS=Opening %s", c->path);
         r = store_open(&sc, daemon_now_us(), &d->store);
         if (r == STORE_E_NEWER)
                 log_error("%s was written by a newer version of cstated: left untouched", c->path);
@@ -127,7 +133,7 @@ static int open_store(Daemon *d) {
         if (r > 0)
                 return CSTATED_EXIT_CONFIG;
         if (!d->store) {
-                log_error("the store cannot be opened: %s", strerror(-r));
+                log_error("%s: %s", c->path, r == -EBUSY ? "another cstated keeps it" : strerror(-r));
                 return EXIT_FAILURE;
         }
         d->service.store = d->store;

@@ -113,6 +113,14 @@ class Life(DaemonTest):
         said = self.refuses("--config", os.devnull, "--db", self.db, "--listen", self.sock, "--replay", record)
         self.assertIn("damaged frame", said)
 
+    def test_one_writer(self):
+        p = self.start()
+        said = self.refuses("--config", os.devnull, "--db", self.db, "--listen", os.path.join(self.dir, "other"))
+        self.assertIn("another cstated keeps it", said)
+        self.assertFalse(os.path.exists(os.path.join(self.dir, "other")))
+        self.assertEqual(self.stop(p), 0)
+        self.check_database()
+
     def test_newer_database(self):
         p = self.start()
         self.stop(p)
