@@ -172,6 +172,30 @@ const struct idle_trace_slot *idle_trace_slot(const IdleTrace *t, uint32_t cpu) 
         return cpu < t->n_cpus ? &t->slots[cpu] : NULL;
 }
 
+int idle_trace_cost(const IdleTrace *t, IdleTraceCost *ret) {
+        struct bpf_program *p;
+
+        *ret = (IdleTraceCost){};
+        bpf_object__for_each_program(p, t->skeleton->obj) {
+                struct bpf_prog_info info = {};
+                uint32_t size = sizeof(info);
+
+                if (bpf_program__fd(p) < 0)
+                        continue;
+                if (bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size) < 0)
+                        return -errno;
+                ret->ns += info.run_time_ns;
+                ret->runs += info.run_cnt;
+        }
+        return 0;
+}
+
+int idle_trace_count_cost(void) {
+        int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+        return fd < 0 ? -errno : fd;
+}
+
 int idle_trace_test_run(IdleTrace *t, const char *program, uint32_t cpu, const uint64_t *args, size_t n_args) {
         struct bpf_program *p = bpf_object__find_program_by_name(t->skeleton->obj, program);
         LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = (uint32_t) (n_args * sizeof(*args)),

@@ -47,5 +47,13 @@ typedef struct IdleTraceReading {
 /* A consistent reading of a slot that its CPU may be writing. now_ns was taken before the call. */
 void idle_trace_read(const struct idle_trace_slot *slot, uint64_t now_ns, IdleTraceReading *ret);
 
+typedef struct IdleTraceCost {
+        uint64_t ns, runs; /* of all programs together since they were loaded */
+} IdleTraceCost;
+/* What the programs cost, as the kernel counts it while kernel.bpf_stats_enabled is 1 (it is 0 by default: counting costs more). */
+int idle_trace_cost(const IdleTrace *t, IdleTraceCost *ret);
+/* Switches that counting on for as long as the returned fd is open; -errno. */
+int idle_trace_count_cost(void);
+
 /* Runs a test_* program ("test_idle", ...) on a CPU through BPF_PROG_TEST_RUN. */
 int idle_trace_test_run(IdleTrace *t, const char *program, uint32_t cpu, const uint64_t *args, size_t n_args);
