@@ -128,19 +128,20 @@ static int show_machine(const Ctl *ctl, bool json) {
         return show(body, n, json);
 }
 
+const struct option options_cpu[] = {
+        { "json", no_argument, NULL, 'j' },
+        { "dump", required_argument, NULL, 'd' },
+        { "help", no_argument, NULL, 'h' },
+        {},
+};
+
 int cmd_cpu(const Ctl *ctl, int argc, char **argv) {
-        static const struct option options[] = {
-                { "json", no_argument, NULL, 'j' },
-                { "dump", required_argument, NULL, 'd' },
-                { "help", no_argument, NULL, 'h' },
-                {},
-        };
         const char *dump = NULL;
         bool json = false;
         int c;
 
         optind = 0;
-        while ((c = getopt_long(argc, argv, "", options, NULL)) >= 0)
+        while ((c = getopt_long(argc, argv, "", options_cpu, NULL)) >= 0)
                 switch (c) {
                 case 'j':
                         json = true;

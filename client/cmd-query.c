@@ -28,7 +28,7 @@ static void print_help(void) {
              "      --time-format F     iso (default for csv), ms, s");
 }
 
-static const struct option options[] = {
+const struct option options_query[] = {
         { "metric", required_argument, NULL, 1 }, { "scope", required_argument, NULL, 1 },
         { "package", required_argument, NULL, 1 }, { "core", required_argument, NULL, 1 },
         { "cpu", required_argument, NULL, 1 }, { "state", required_argument, NULL, 1 },
@@ -63,12 +63,12 @@ static int parse_options(int argc, char **argv, Params *p) {
         int c, index, r;
 
         optind = 0;
-        while ((c = getopt_long(argc, argv, "", options, &index)) >= 0) {
+        while ((c = getopt_long(argc, argv, "", options_query, &index)) >= 0) {
                 if (c == 'h') {
                         print_help();
                         return 1;
                 }
-                r = c == 1 ? add(p, options[index].name, optarg) : -EINVAL;
+                r = c == 1 ? add(p, options_query[index].name, optarg) : -EINVAL;
                 if (r < 0)
                         return r;
         }

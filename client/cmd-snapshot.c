@@ -139,19 +139,20 @@ static int parse_option(int c, SnapshotOptions *o) {
         }
 }
 
+const struct option options_snapshot[] = {
+        { "interval", required_argument, NULL, 'i' }, { "num_iterations", required_argument, NULL, 'n' },
+        { "Summary", no_argument, NULL, 'S' }, { "summary", no_argument, NULL, 'S' }, { "quiet", no_argument, NULL, 'q' },
+        { "show", required_argument, NULL, 's' }, { "hide", required_argument, NULL, 'H' },
+        { "cpu", required_argument, NULL, 'c' }, { "Joules", no_argument, NULL, 'J' }, { "list", no_argument, NULL, 'l' },
+        { "out", required_argument, NULL, 'o' }, { "format", required_argument, NULL, OPTION_FORMAT },
+        { "help", no_argument, NULL, OPTION_HELP }, {},
+};
+
 static int parse_options(int argc, char **argv, SnapshotOptions *o) {
-        static const struct option options[] = {
-                { "interval", required_argument, NULL, 'i' }, { "num_iterations", required_argument, NULL, 'n' },
-                { "Summary", no_argument, NULL, 'S' }, { "summary", no_argument, NULL, 'S' }, { "quiet", no_argument, NULL, 'q' },
-                { "show", required_argument, NULL, 's' }, { "hide", required_argument, NULL, 'H' },
-                { "cpu", required_argument, NULL, 'c' }, { "Joules", no_argument, NULL, 'J' }, { "list", no_argument, NULL, 'l' },
-                { "out", required_argument, NULL, 'o' }, { "format", required_argument, NULL, OPTION_FORMAT },
-                { "help", no_argument, NULL, OPTION_HELP }, {},
-        };
         int c, r;
 
         optind = 0;
-        while ((c = getopt_long(argc, argv, "i:n:Sqs:H:c:Jlo:", options, NULL)) >= 0) {
+        while ((c = getopt_long(argc, argv, "i:n:Sqs:H:c:Jlo:", options_snapshot, NULL)) >= 0) {
                 r = parse_option(c, o);
                 if (r != 0)
                         return r;

@@ -101,17 +101,18 @@ static int print_status(json_t *root) {
         return ctl_finish_stdout();
 }
 
+const struct option options_status[] = {
+        { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, {},
+};
+
 int cmd_status(const Ctl *ctl, int argc, char **argv) {
-        static const struct option options[] = {
-                { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, {},
-        };
         _cleanup_(conn_closep) Conn *conn = NULL;
         bool json = false;
         json_t *root;
         int c, r;
 
         optind = 0;
-        while ((c = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+        while ((c = getopt_long(argc, argv, "", options_status, NULL)) >= 0) {
                 if (c == 'h') {
                         print_help();
                         return ctl_finish_stdout();

@@ -5,19 +5,27 @@
  */
 
 #include <errno.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "client/ctl.h"
 #include "cstated/api.h"
 
 const Verb verbs[] = {
-        { "snapshot", "the last interval, a turbostat-like table (default)", cmd_snapshot },
-        { "query", "history as rows, CSV or JSON", cmd_query },
-        { "cpu", "CPUs, errata, topology and idle states", cmd_cpu },
-        { "status", "health, sources and what measuring costs", cmd_status },
-        { NULL, NULL, NULL },
+        { "snapshot", "the last interval, a turbostat-like table (default)", cmd_snapshot, options_snapshot, NULL },
+        { "run", "run a command and tell what it cost", cmd_run, options_run, "command" },
+        { "mark", "give a window a name", cmd_mark, options_mark, "label" },
+        { "labels", "the windows that have names", cmd_labels, options_labels, "label" },
+        { "show", "a window in one table", cmd_show, options_show, "label" },
+        { "compare", "two windows side by side", cmd_compare, options_compare, "label" },
+        { "query", "history as rows, CSV or JSON", cmd_query, options_query, NULL },
+        { "events", "what happened: hotplug, sources, storms, gaps", cmd_events, options_events, NULL },
+        { "cpu", "CPUs, errata, topology and idle states", cmd_cpu, options_cpu, NULL },
+        { "status", "health, sources and what measuring costs", cmd_status, options_status, NULL },
+        { NULL, NULL, NULL, NULL, NULL },
 };
 
 static void print_help(void) {
@@ -59,6 +67,31 @@ int ctl_finish_stdout(void) {
         if (errno != EPIPE)
                 ctl_error("cannot write to standard output: %s", strerror(errno));
         return CTL_EXIT_FAILURE;
+}
+
+int ctl_words(int argc, char **argv, int min, int max, const char *what) {
+        if (argc - optind < min) {
+                ctl_error("%s is missing", what);
+                return -EINVAL;
+        }
+        if (argc - optind > max) {
+                ctl_error("unexpected argument \"%s\"", argv[optind + max]);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+int ctl_needs_history(const Ctl *ctl, const char *verb) {
+        if (!ctl->local)
+                return CTL_EXIT_OK;
+        ctl_error("%s needs history, and --local keeps none", verb);
+        return CTL_EXIT_USAGE;
+}
+
+unsigned ctl_width(void) {
+        struct winsize w;
+
+        return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }
 
 /* "--name VALUE" or "--name=VALUE" at argv[*i]; moves *i to its last word. 1 taken, 0 another word, <0 no value. */
@@ -127,6 +160,7 @@ int main(int argc, char **argv) {
         int first;
 
         (void) signal(SIGPIPE, SIG_IGN);
+        (void) setlocale(LC_CTYPE, ""); /* what the terminal can show; numbers stay as they are */
         if (argc > 1 && strcmp(argv[1], "--help") == 0) {
                 print_help();
                 return ctl_finish_stdout();

@@ -20,7 +20,6 @@ typedef struct DirectTransport {
         Sampler *sampler;
         SampleDelta *delta;
         TickHeader tick;
-        uint64_t interval_usec;
 } DirectTransport;
 
 static uint64_t now_us(void) {
@@ -71,9 +70,17 @@ static int local_turn(DirectTransport *d) {
         return 0;
 }
 
-static int direct_get(Transport *t, const char *path, const QueryParam *params, size_t n, TransportSink *sink) {
+static int direct_request(Transport *t, const TransportRequest *q, TransportSink *sink) {
         DirectTransport *d = (DirectTransport *) t;
-        Request request = { .method = "GET", .path = path, .params = params, .n_params = n, .local = true };
+        Request request = {
+                .method = q->method,
+                .path = q->path,
+                .params = q->params,
+                .n_params = q->n,
+                .body = q->body,
+                .n_body = q->body ? strlen(q->body) : 0,
+                .local = true,
+        };
         Reply reply = {};
         int r;
 
@@ -92,26 +99,15 @@ static int direct_get(Transport *t, const char *path, const QueryParam *params, 
         if (r == -EIO && errno == EPIPE)
                 return CTL_EXIT_FAILURE;
         if (r < 0) {
-                ctl_error("%s: %s", path, strerror(-r));
+                ctl_error("%s: %s", q->path, strerror(-r));
                 return CTL_EXIT_FAILURE;
         }
         return CTL_EXIT_OK;
 }
 
-static int local_next(Transport *t, bool is_first) {
-        DirectTransport *d = (DirectTransport *) t;
-        struct timespec wait = {
-                .tv_sec = (time_t) (d->interval_usec / USEC_PER_SEC),
-                .tv_nsec = (long) (d->interval_usec % USEC_PER_SEC * NSEC_PER_USEC),
-        };
-        int r;
+static int direct_turn(Transport *t) {
+        int r = local_turn((DirectTransport *) t);
 
-        r = is_first ? local_turn(d) : 0;
-        if (r >= 0) {
-                while (nanosleep(&wait, &wait) < 0 && errno == EINTR)
-                        ;
-                r = local_turn(d);
-        }
         if (r >= 0)
                 return CTL_EXIT_OK;
         ctl_error("cannot sample this machine: %s", strerror(-r));
@@ -140,7 +136,7 @@ static DirectTransport *direct_new(const TransportOps *ops) {
 }
 
 int transport_db_new(const char *path, Transport **ret) {
-        static const TransportOps ops = { .get = direct_get, .free = direct_free };
+        static const TransportOps ops = { .request = direct_request, .free = direct_free };
         DirectTransport *d;
         int r;
 
@@ -166,7 +162,7 @@ int transport_db_new(const char *path, Transport **ret) {
 }
 
 int transport_local_new(uint64_t interval_usec, Transport **ret) {
-        static const TransportOps ops = { .get = direct_get, .next = local_next, .free = direct_free };
+        static const TransportOps ops = { .request = direct_request, .turn = direct_turn, .free = direct_free };
         SamplerConfig config = SAMPLER_CONFIG_INIT;
         DirectTransport *d;
         int r;
@@ -178,7 +174,6 @@ int transport_local_new(uint64_t interval_usec, Transport **ret) {
         /* A person waits and looks: every core, every interval, as turbostat does. */
         config.wake_policy = WAKE_ALWAYS;
         config.wake_policy_set = true;
-        d->interval_usec = interval_usec;
         d->service.interval_usec = interval_usec;
         d->delta = sample_delta_new();
         r = d->delta ? sysfs_new("/", &d->sysfs) : -ENOMEM;

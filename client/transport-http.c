@@ -11,6 +11,7 @@
 typedef struct HttpTransport {
         Transport transport;
         CURL *curl;
+        struct curl_slist *json; /* the header of a body */
         char *place;
 } HttpTransport;
 
@@ -86,7 +87,20 @@ static int http_explain(const HttpTransport *h, CURLcode code, const Receiver *r
         return code == CURLE_OPERATION_TIMEDOUT ? CTL_EXIT_NO_DAEMON : CTL_EXIT_FAILURE;
 }
 
-static int http_get(Transport *t, const char *path, const QueryParam *params, size_t n, TransportSink *sink) {
+/* Everything a request before this one may have set is set anew. */
+static void http_set_method(HttpTransport *h, const TransportRequest *q) {
+        bool post = strcmp(q->method, "POST") == 0;
+
+        if (post) {
+                (void) curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE, (long) strlen(q->body));
+                (void) curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, q->body);
+        } else
+                (void) curl_easy_setopt(h->curl, CURLOPT_HTTPGET, 1L);
+        (void) curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, post ? h->json : NULL);
+        (void) curl_easy_setopt(h->curl, CURLOPT_CUSTOMREQUEST, strcmp(q->method, "DELETE") == 0 ? q->method : NULL);
+}
+
+static int http_request(Transport *t, const TransportRequest *q, TransportSink *sink) {
         HttpTransport *h = (HttpTransport *) t;
         Receiver receiver = { .curl = h->curl, .sink = sink };
         CURLU *url;
@@ -94,12 +108,13 @@ static int http_get(Transport *t, const char *path, const QueryParam *params, si
         int r;
 
         url = curl_url();
-        r = url ? http_set_url(h, url, path, params, n) : -ENOMEM;
+        r = url ? http_set_url(h, url, q->path, q->params, q->n) : -ENOMEM;
         if (r < 0) {
                 curl_url_cleanup(url);
                 ctl_error("%s is neither a socket path nor HOST:PORT", h->place);
                 return CTL_EXIT_USAGE;
         }
+        http_set_method(h, q);
         (void) curl_easy_setopt(h->curl, CURLOPT_CURLU, url);
         (void) curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, http_receive);
         (void) curl_easy_setopt(h->curl, CURLOPT_WRITEDATA, &receiver);
@@ -115,12 +130,13 @@ static void http_free(Transport *t) {
 
         if (h->curl)
                 curl_easy_cleanup(h->curl);
+        curl_slist_free_all(h->json);
         free(h->place);
         free(h);
 }
 
 int transport_http_new(const char *place, Transport **ret) {
-        static const TransportOps ops = { .get = http_get, .free = http_free };
+        static const TransportOps ops = { .request = http_request, .free = http_free };
         HttpTransport *h;
 
         h = calloc(1, sizeof(*h));
@@ -129,7 +145,8 @@ int transport_http_new(const char *place, Transport **ret) {
         h->transport.ops = &ops;
         h->place = strdup(place);
         h->curl = curl_easy_init();
-        if (!h->place || !h->curl) {
+        h->json = curl_slist_append(NULL, "Content-Type: application/json");
+        if (!h->place || !h->curl || !h->json) {
                 http_free(&h->transport);
                 return CTL_EXIT_FAILURE;
         }

@@ -21,10 +21,18 @@ int transport_sink_write(TransportSink *s, const char *data, size_t n);
 
 typedef struct Transport Transport;
 
+typedef struct TransportRequest {
+        const char *method; /* "GET", "POST", "DELETE" */
+        const char *path;
+        const QueryParam *params;
+        size_t n;
+        const char *body; /* JSON, of a POST */
+} TransportRequest;
+
 typedef struct TransportOps {
-        int (*get)(Transport *t, const char *path, const QueryParam *params, size_t n, TransportSink *sink);
-        /* Makes the next snapshot (sampling in this process); NULL where a daemon does. */
-        int (*next)(Transport *t, bool is_first);
+        int (*request)(Transport *t, const TransportRequest *q, TransportSink *sink);
+        /* Samples once, in this process; NULL where a daemon does. */
+        int (*turn)(Transport *t);
         void (*free)(Transport *t);
 } TransportOps;
 
