@@ -42,20 +42,19 @@ MsrColumn *msr_set_find(MsrSet *set, FieldId field) {
         return NULL;
 }
 
-/* The column of a register, made with all slots absent where it is new. NULL: no memory. */
-static MsrColumn *need_column(Probe *p, const MsrRegister *r) {
-        MsrColumn *c = msr_set_find(p->set, r->field);
-        uint32_t n = machine_n_entities(p->m, field_spec(r->field)->scope);
+MsrColumn *msr_set_add(MsrSet *set, const Machine *m, const MsrRegister *r) {
+        MsrColumn *c = msr_set_find(set, r->field);
+        uint32_t n = machine_n_entities(m, field_spec(r->field)->scope);
 
-        if (c || p->set->n_columns == ARRAY_SIZE(p->set->columns))
+        if (c || set->n_columns == ARRAY_SIZE(set->columns))
                 return c;
-        c = &p->set->columns[p->set->n_columns];
+        c = &set->columns[set->n_columns];
         *c = (MsrColumn){.r = *r, .scale = 1.0, .n = n, .slots = calloc(n + 1, sizeof(MsrSlot))};
         if (!c->slots)
                 return NULL;
         for (uint32_t i = 0; i < n; i++)
                 c->slots[i].reason = REASON_ABSENT;
-        p->set->n_columns++;
+        set->n_columns++;
         return c;
 }
 
@@ -118,7 +117,7 @@ static int probe_kind(Probe *p, uint16_t ident, uint32_t cpu, const MsrRegister 
                 note_absent(p->set, r->reg);
                 return 0;
         }
-        c = need_column(p, r);
+        c = msr_set_add(p->set, p->m, r);
         if (!c)
                 return -ENOMEM;
         for (uint32_t i = 0; i < p->m->n_cpus; i++) {
@@ -143,7 +142,7 @@ static int probe_package(Probe *p, uint32_t package, const MsrRegister *r) {
                 note_absent(p->set, r->reg);
                 return 0;
         }
-        c = need_column(p, r);
+        c = msr_set_add(p->set, p->m, r);
         if (!c)
                 return -ENOMEM;
         c->slots[e].present = true;
@@ -265,7 +264,7 @@ static int scope_compare(const void *a, const void *b) {
         return (x->r.field > y->r.field) - (x->r.field < y->r.field);
 }
 
-static void group_by_scope(MsrSet *set) {
+void msr_set_group(MsrSet *set) {
         size_t i = 0;
 
         qsort(set->columns, set->n_columns, sizeof(set->columns[0]), scope_compare);
@@ -315,7 +314,7 @@ int msr_probe(MsrSet *set, MsrReadFn read, void *userdata, Machine *m, const Cpu
         if (r < 0 && r != -EIO) /* is anybody there at all? */
                 return r;
         r = probe_all(&p);
-        group_by_scope(set);
+        msr_set_group(set);
         return r;
 }
 

@@ -24,6 +24,7 @@ typedef struct MsrSlot {
 typedef struct MsrColumn {
         MsrRegister r;
         double scale;
+        uint8_t width;   /* of the counter in bits, 0: the field's */
         uint32_t n; /* entities of the field's scope */
         MsrSlot *slots;
 } MsrColumn;
@@ -47,5 +48,9 @@ typedef struct MsrSet {
  */
 int msr_probe(MsrSet *set, MsrReadFn read, void *userdata, Machine *m, const CpuModel *const *models);
 void msr_set_deinit(MsrSet *set);
+/* The column of a register's field, made with all slots absent where it is new; NULL: no memory, or full. */
+MsrColumn *msr_set_add(MsrSet *set, const Machine *m, const MsrRegister *r);
+/* Sorts the columns by scope and fills `first`; after the last msr_set_add(). */
+void msr_set_group(MsrSet *set);
 /* The column of a field, NULL if there is none. */
 MsrColumn *msr_set_find(MsrSet *set, FieldId field);

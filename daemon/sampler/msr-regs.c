@@ -186,6 +186,9 @@ Reason msr_decode(const MsrConvert *c, const MsrRegister *r, uint64_t raw, uint6
         case MSR_DECODE_PLAIN:
                 *ret = field_spec(r->field)->width == 32 ? (uint32_t) raw : raw;
                 return REASON_NONE;
+        case MSR_DECODE_WIDE:
+                *ret = raw;
+                return REASON_NONE;
         case MSR_DECODE_TICK:
                 *ret = to_tsc_ticks(c, raw);
                 return REASON_NONE;

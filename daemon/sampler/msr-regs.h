@@ -44,7 +44,8 @@ enum {
 #define MSR_AMD_ENERGY_PKG  0xC001029Bu
 
 typedef enum MsrDecode {
-        MSR_DECODE_PLAIN,
+        MSR_DECODE_PLAIN,     /* of the field's width */
+        MSR_DECODE_WIDE,      /* 64 bits whatever the field's width: accumulated by the kernel */
         MSR_DECODE_TICK, /* at the TSC's rate, or at the base clock on models with CPU_QUIRK_TSC_TWEAK */
         MSR_DECODE_TICK_1024, /* Knights Landing's MPERF and APERF */
         MSR_DECODE_CORE_TEMP, /* degrees below TjMax, bit 31 valid */

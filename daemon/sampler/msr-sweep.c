@@ -87,7 +87,6 @@ int msr_sweep_init(MsrSweep *s, const Machine *m) {
 }
 
 void msr_sweep_deinit(MsrSweep *s) {
-        msr_dev_deinit(&s->dev);
         msr_set_deinit(&s->set);
         wake_plan_deinit(&s->plan);
         for (unsigned i = 0; i < SCOPE_N; i++)
@@ -146,7 +145,7 @@ static int read_slot(Turn *t, MsrColumn *c, uint32_t e, uint32_t cpu) {
                 return 0;
         }
         account(t, cpu);
-        r = msr_dev_read(&t->s->dev, cpu, c->r.reg, &raw);
+        r = t->s->read(t->s->userdata, cpu, c->r.reg, &raw);
         if (r == 0) {
                 slot->retry_ns = 0;
                 slot->reason = (uint8_t) msr_decode(convert, &c->r, raw, &slot->value);
@@ -190,7 +189,7 @@ static int read_tsc(Turn *t, uint32_t cpu, uint64_t *ret) {
                 return 0;
         }
         account(t, cpu);
-        return msr_dev_read(&t->s->dev, cpu, MSR_TSC, ret);
+        return t->s->read(t->s->userdata, cpu, MSR_TSC, ret);
 }
 
 /* All registers of one entity, from this CPU. 0; -EAGAIN: dropped, too slow; or the error of the CPU. */

@@ -4,7 +4,6 @@
 /* One turn of reading the probed registers as the wake plan says, bounded in time. x86 only (local RDTSC).
  */
 
-#include "sampler/msr-dev.h"
 #include "sampler/msr-probe.h"
 #include "sampler/wake-plan.h"
 
@@ -21,7 +20,8 @@ typedef struct MsrBackoff {
 } MsrBackoff;
 
 typedef struct MsrSweep {
-        MsrDev dev;
+        MsrReadFn read; /* of the source: the device, or events that stand for registers */
+        void *userdata;
         MsrSet set;
         WakePlan plan;
         bool invariant_tsc;
@@ -38,7 +38,7 @@ typedef struct MsrSweep {
         int denied;      /* errno of a CPU that refused us in the last turn, 0: none */
 } MsrSweep;
 
-/* dev and set are filled already; allocates the rest. */
+/* read, userdata and set are filled already; allocates the rest. */
 int msr_sweep_init(MsrSweep *s, const Machine *m);
 void msr_sweep_deinit(MsrSweep *s);
 /* Plans and reads; slots and stamps then hold the turn's values and reasons. Adds to the turn's read and

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "cstated/macro.h"
+#include "sampler/msr-columns.h"
+#include "sampler/msr-dev.h"
 #include "sampler/msr-sweep.h"
 #include "sampler/source.h"
 
@@ -19,27 +21,18 @@
 
 typedef struct MsrSource {
         Source base;
+        MsrDev dev;
         MsrSweep sweep;
         char detail[128];    /* of the probe */
-        bool owns[FIELD_N];  /* columns that are ours in the finished layout */
 } MsrSource;
-
-static const struct {
-        Scope scope;
-        FieldId tsc, ns; /* FIELD_NONE: the scope has no such clock */
-} span_fields[] = {
-        {SCOPE_CPU, FIELD_CPU_TSC, FIELD_CPU_NS},
-        {SCOPE_CORE, FIELD_CORE_TSC, FIELD_CORE_NS},
-        {SCOPE_MODULE, FIELD_MODULE_TSC, FIELD_NONE},
-        {SCOPE_PACKAGE, FIELD_PKG_TSC, FIELD_PKG_NS},
-        {SCOPE_SYSTEM, FIELD_NONE, FIELD_SYS_NS},
-};
 
 static Source *msr_close(Source *source) {
         MsrSource *s = (MsrSource *) source;
 
-        if (s)
-                msr_sweep_deinit(&s->sweep);
+        if (!s)
+                return NULL;
+        msr_sweep_deinit(&s->sweep);
+        msr_dev_deinit(&s->dev);
         free(s);
         return NULL;
 }
@@ -78,42 +71,6 @@ static void set_state(const MsrSource *s, const Machine *m, SourceStatus *status
                         "this CPU model has no counter that another source does not give already");
 }
 
-/* A clock for each scope that has a column; others may have given it already. */
-static uint32_t add_spans(const MsrSet *set, Layout *l, uint8_t index) {
-        uint32_t added = 0;
-
-        for (size_t i = 0; i < ARRAY_SIZE(span_fields); i++) {
-                const FieldId fields[] = {span_fields[i].tsc, span_fields[i].ns};
-
-                if (set->first[span_fields[i].scope] == set->first[span_fields[i].scope + 1])
-                        continue;
-                for (size_t k = 0; k < ARRAY_SIZE(fields); k++) {
-                        LayoutColumn *c = fields[k] == FIELD_NONE ? NULL : layout_add(l, fields[k], 0);
-
-                        if (!c)
-                                continue;
-                        c->source = index;
-                        added++;
-                }
-        }
-        return added;
-}
-
-static uint32_t add_columns(const MsrSet *set, Layout *l, uint8_t index) {
-        uint32_t added = add_spans(set, l, index);
-
-        for (size_t i = 0; i < set->n_columns; i++) {
-                LayoutColumn *c = layout_add(l, set->columns[i].r.field, 0);
-
-                if (!c)
-                        continue;
-                c->scale = set->columns[i].scale;
-                c->source = index;
-                added++;
-        }
-        return added;
-}
-
 static int probe_device(MsrSource *s, Machine *m) {
         const CpuModel **models = calloc(m->n_idents + 1, sizeof(*models));
         int r;
@@ -122,7 +79,7 @@ static int probe_device(MsrSource *s, Machine *m) {
                 return -ENOMEM;
         for (uint32_t i = 0; i < m->n_idents; i++)
                 models[i] = cpu_table_find(&m->idents[i]);
-        r = msr_probe(&s->sweep.set, device_read, &s->sweep.dev, m, models);
+        r = msr_probe(&s->sweep.set, device_read, &s->dev, m, models);
         free(models);
         return r;
 }
@@ -134,7 +91,9 @@ static int msr_source_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **re
         if (!s)
                 return -ENOMEM;
         s->base = (Source){&source_ops_msr, index};
-        r = msr_dev_init(&s->sweep.dev, sysfs, m);
+        s->sweep.read = device_read;
+        s->sweep.userdata = &s->dev;
+        r = msr_dev_init(&s->dev, sysfs, m);
         if (r == 0)
                 r = probe_device(s, m);
         if (r == -ENOMEM) {
@@ -144,7 +103,7 @@ static int msr_source_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **re
         if (r < 0) {
                 source_status_set_error(status, r, MSR_PATH);
         } else {
-                status->n_counters = add_columns(&s->sweep.set, &m->layout, index);
+                status->n_counters = msr_columns_add(&s->sweep.set, &m->layout, index);
                 describe(s);
                 set_state(s, m, status);
         }
@@ -152,50 +111,10 @@ static int msr_source_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **re
         return 0;
 }
 
-static void find_owned(MsrSource *s, const Layout *l) {
-        for (size_t i = 0; i < l->n_columns; i++)
-                if (l->columns[i].source == s->base.index)
-                        s->owns[l->columns[i].field] = true;
-}
-
 static int msr_open(Source *source, const Machine *m) {
         MsrSource *s = (MsrSource *) source;
 
-        find_owned(s, &m->layout);
         return msr_sweep_init(&s->sweep, m);
-}
-
-static void publish_columns(MsrSource *s, SourceTurn *turn) {
-        for (size_t i = 0; i < s->sweep.set.n_columns; i++) {
-                const MsrColumn *c = &s->sweep.set.columns[i];
-                uint8_t *reasons;
-                uint64_t *values = s->owns[c->r.field] ? source_values(turn, c->r.field, 0, &reasons) : NULL;
-
-                for (uint32_t e = 0; values && e < c->n; e++) {
-                        values[e] = c->slots[e].value;
-                        reasons[e] = c->slots[e].reason;
-                }
-        }
-}
-
-static void publish_spans(MsrSource *s, SourceTurn *turn) {
-        for (size_t i = 0; i < ARRAY_SIZE(span_fields); i++) {
-                const MsrStamp *stamps = s->sweep.stamps[span_fields[i].scope];
-                uint32_t n = machine_n_entities(turn->machine, span_fields[i].scope);
-                FieldId tsc = span_fields[i].tsc, ns = span_fields[i].ns;
-                uint8_t *tsc_reasons, *ns_reasons;
-                uint64_t *tscs = s->owns[tsc] ? source_values(turn, tsc, 0, &tsc_reasons) : NULL;
-                uint64_t *times = s->owns[ns] ? source_values(turn, ns, 0, &ns_reasons) : NULL;
-
-                for (uint32_t e = 0; tscs && e < n; e++) {
-                        tscs[e] = stamps[e].tsc;
-                        tsc_reasons[e] = stamps[e].tsc_reason;
-                }
-                for (uint32_t e = 0; times && e < n; e++) {
-                        times[e] = stamps[e].ns;
-                        ns_reasons[e] = stamps[e].ns_reason;
-                }
-        }
 }
 
 static uint32_t entity_cpu_id(const Machine *m, Scope scope, uint32_t e) {
@@ -242,8 +161,7 @@ static int msr_read(Source *source, SourceTurn *turn, SourceStatus *status) {
         if (s->sweep.set.n_columns == 0)
                 return 0;
         msr_sweep_run(&s->sweep, turn);
-        publish_columns(s, turn);
-        publish_spans(s, turn);
+        msr_columns_publish(&s->sweep, turn, source->index);
         report(s, turn->machine, status);
         return 0;
 }

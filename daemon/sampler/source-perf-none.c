@@ -3,4 +3,4 @@
 
 #include "sampler/source-none.h"
 
-SOURCE_NONE(perf, "not built in");
+SOURCE_NONE(perf, "not built in: x86 only");

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The counters of the msr source through the kernel's PMUs, where the MSR device cannot be had: kernel
+ * lockdown, no msr module, a container with CAP_PERFMON alone. Where the device is readable it is the better
+ * source, since it lets us choose which CPU answers for a package, while the kernel reads an event on the
+ * CPU it was opened on, asleep or not.
+ *
+ * Each event stands for a register (EVENT_REGISTER + column), so plan, sweep, clocks and columns are those
+ * of msr. The kernel counts on from 0 at the open and accumulates in 64 bits; energy is in units of the
+ * PMU's .scale.
+ */
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cstated/macro.h"
+#include "sampler/msr-columns.h"
+#include "sampler/perf-event.h"
+#include "sampler/source.h"
+
+#define EVENT_REGISTER 0x10000u /* above all registers we know */
+
+typedef struct PerfColumn {
+        Scope scope;
+        uint32_t n;
+        int *fds; /* by entity, -1: none */
+} PerfColumn;
+
+typedef struct PerfSource {
+        Source base;
+        const Machine *machine; /* of the turn */
+        MsrSweep sweep;
+        PerfColumn columns[MSR_REGISTERS_MAX]; /* by register - EVENT_REGISTER */
+        uint32_t n_columns;
+} PerfSource;
+
+static Source *perf_close(Source *source) {
+        PerfSource *s = (PerfSource *) source;
+
+        if (!s)
+                return NULL;
+        for (uint32_t i = 0; i < s->n_columns; i++) {
+                for (uint32_t e = 0; e < s->columns[i].n; e++)
+                        closep(&s->columns[i].fds[e]);
+                free(s->columns[i].fds);
+        }
+        msr_sweep_deinit(&s->sweep);
+        free(s);
+        return NULL;
+}
+
+static uint32_t entity_of(const Machine *m, uint32_t cpu, Scope scope) {
+        return scope == SCOPE_CPU ? cpu : machine_parent(m, SCOPE_CPU, cpu, scope);
+}
+
+static int event_read(void *userdata, uint32_t cpu, uint32_t reg, uint64_t *ret) {
+        PerfSource *s = userdata;
+        uint32_t i = reg - EVENT_REGISTER, e;
+        uint64_t value;
+
+        if (reg < EVENT_REGISTER || i >= s->n_columns)
+                return -EIO;
+        e = entity_of(s->machine, cpu, s->columns[i].scope);
+        if (e >= s->columns[i].n || s->columns[i].fds[e] < 0)
+                return -EIO;
+        if (read(s->columns[i].fds[e], &value, sizeof(value)) != (ssize_t) sizeof(value))
+                return -EIO;
+        *ret = value;
+        return 0;
+}
+
+static int event_open(const PerfEvent *event, uint32_t cpu_id) {
+        struct perf_event_attr attr = { .type = event->type, .size = sizeof(attr), .config = event->config };
+        int fd = (int) syscall(SYS_perf_event_open, &attr, -1, (int) cpu_id, -1, PERF_FLAG_FD_CLOEXEC);
+
+        return fd < 0 ? -errno : fd;
+}
+
+static bool is_in(uint32_t id, const uint32_t *ids, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (ids[i] == id)
+                        return true;
+        return false;
+}
+
+/* The CPU to open an entity's event on: one of the PMU's cpumask if it names one of the entity's, else its
+ * first. */
+static uint32_t designated_cpu(
+        const Machine *m, Scope scope, uint32_t e, const uint32_t *mask, size_t n_mask) {
+        uint32_t first = UINT32_MAX;
+
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                if (entity_of(m, i, scope) != e)
+                        continue;
+                if (first == UINT32_MAX)
+                        first = i;
+                if (is_in(m->cpus[i].id, mask, n_mask))
+                        return i;
+        }
+        return first;
+}
+
+static MsrDecode decode_of(FieldId field, const CpuModel *model) {
+        if ((field == FIELD_MPERF || field == FIELD_APERF) && model &&
+                (model->quirks & CPU_QUIRK_KNL_PERF1024))
+                return MSR_DECODE_TICK_1024;
+        return field_spec(field)->unit == FIELD_UNIT_TICK && field != FIELD_APERF ? MSR_DECODE_TICK
+                                                                                  : MSR_DECODE_WIDE;
+}
+
+/* Knights Landing's C6 registers are not where its PMU looks. */
+static bool is_believed(FieldId field, const CpuModel *model) {
+        return !model || !(model->quirks & CPU_QUIRK_KNL_C6) || (field != FIELD_C6 && field != FIELD_PC6);
+}
+
+/* Opens an event for every entity. 0, also where no entity has it; -EACCES, -EPERM: nobody lets us; -ENOMEM.
+ */
+static int add_event(
+        PerfSource *s, Sysfs *sysfs, const Machine *m, const PerfEventName *name, const PerfEvent *event) {
+        const CpuModel *first_model = cpu_table_find(&m->idents[m->cpus[0].ident]);
+        PerfColumn *p = &s->columns[s->n_columns];
+        MsrRegister r = { name->field, EVENT_REGISTER + s->n_columns, decode_of(name->field, first_model),
+                MSR_ZERO_IS_VALUE };
+        _cleanup_free_ uint32_t *mask = NULL;
+        size_t n_mask = 0, n_open = 0;
+        MsrColumn *c;
+        int denied = 0;
+
+        if (s->n_columns == ARRAY_SIZE(s->columns) || !is_believed(name->field, first_model))
+                return 0;
+        *p = (PerfColumn){ .scope = field_spec(name->field)->scope };
+        p->n = machine_n_entities(m, p->scope);
+        p->fds = calloc(p->n + 1, sizeof(int));
+        c = p->fds ? msr_set_add(&s->sweep.set, m, &r) : NULL;
+        if (!c) {
+                free(p->fds);
+                return -ENOMEM;
+        }
+        s->n_columns++;
+        c->scale = event->scale;
+        c->width = 64;
+        (void) sysfs_read_cpulist(
+                sysfs, &mask, &n_mask, "sys/bus/event_source/devices/%s/cpumask", name->pmu);
+        for (uint32_t e = 0; e < p->n; e++) {
+                uint32_t cpu = designated_cpu(m, p->scope, e, mask, n_mask);
+                const CpuModel *model =
+                        cpu < m->n_cpus ? cpu_table_find(&m->idents[m->cpus[cpu].ident]) : NULL;
+
+                p->fds[e] = cpu < m->n_cpus && denied == 0 ? event_open(event, m->cpus[cpu].id) : -ENODEV;
+                if (p->fds[e] == -EACCES || p->fds[e] == -EPERM)
+                        denied = p->fds[e];
+                c->slots[e].present = p->fds[e] >= 0;
+                c->slots[e].holds_c7 =
+                        name->field == FIELD_C6 && model && (model->quirks & CPU_QUIRK_C6_INCLUDES_C7);
+                n_open += p->fds[e] >= 0;
+        }
+        if (n_open == 0) { /* listed, but none of our CPUs counts it: no column */
+                free(c->slots);
+                s->sweep.set.n_columns--;
+        }
+        return denied;
+}
+
+static int add_events(PerfSource *s, Sysfs *sysfs, const Machine *m) {
+        for (size_t i = 0; i < perf_event_names_n; i++) {
+                const PerfEventName *name = &perf_event_names[i];
+                PerfEvent event;
+                int r;
+
+                if (msr_set_find(&s->sweep.set, name->field) || perf_event_describe(sysfs, name, &event) < 0)
+                        continue;
+                r = add_event(s, sysfs, m, name, &event);
+                if (r < 0)
+                        return r;
+        }
+        msr_set_group(&s->sweep.set);
+        return 0;
+}
+
+static void set_tweak(PerfSource *s, const Machine *m) {
+        for (uint32_t i = 0; i < m->n_packages; i++) {
+                const CpuIdent *c = &m->idents[m->cpus[m->packages[i].first_cpu].ident];
+                uint64_t tsc = cpuid_tsc_hz(c);
+
+                msr_convert_set_tweak(&s->sweep.set.convert[i], cpu_table_find(c), tsc ? tsc : m->tsc_hz,
+                        (uint64_t) c->base_mhz * 1000000);
+        }
+}
+
+/* Why perf stays out of it, NULL where it is wanted. */
+static const char *not_wanted(Sysfs *sysfs, const Machine *m) {
+        int fd;
+
+        if (m->n_cpus == 0 || m->n_idents == 0 || !m->idents[0].invariant_tsc)
+                return "needs an invariant TSC";
+        if (m->hypervisor)
+                return "virtual machine: its PMUs count nothing of the hardware's idle states or power";
+        fd = sysfs_open(sysfs, "dev/cpu/%u/msr", (unsigned) m->cpus[0].id);
+        if (fd < 0)
+                return NULL;
+        (void) close(fd);
+        return "not needed: the MSR device gives the same, from a CPU of our choice";
+}
+
+static int probe_events(PerfSource *s, Sysfs *sysfs, Machine *m, SourceStatus *status) {
+        int r;
+
+        s->machine = m;
+        s->sweep.read = event_read;
+        s->sweep.userdata = s;
+        s->sweep.set.n_packages = m->n_packages;
+        s->sweep.set.convert = calloc(m->n_packages + 1, sizeof(MsrConvert));
+        if (!s->sweep.set.convert)
+                return -ENOMEM;
+        set_tweak(s, m);
+        r = add_events(s, sysfs, m);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0) {
+                source_status_set_error(status, r, "perf_event_open");
+        } else if (s->sweep.set.n_columns == 0) {
+                source_status_set_error(status, -ENOENT, "PMUs msr, cstate_core, cstate_pkg and power");
+        } else {
+                status->n_counters = msr_columns_add(&s->sweep.set, &m->layout, s->base.index);
+                (void) snprintf(
+                        status->detail, sizeof(status->detail), "%zu events", s->sweep.set.n_columns);
+        }
+        return 0;
+}
+
+static int perf_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, SourceStatus *status) {
+        const char *why = not_wanted(sysfs, m);
+        PerfSource *s;
+        int r;
+
+        if (why) {
+                status->state = SOURCE_ABSENT;
+                (void) snprintf(status->hint, sizeof(status->hint), "%s", why);
+                return 0;
+        }
+        s = calloc(1, sizeof(*s));
+        if (!s)
+                return -ENOMEM;
+        s->base = (Source){ &source_ops_perf, index };
+        r = probe_events(s, sysfs, m, status);
+        if (r < 0 || status->n_counters == 0) {
+                (void) perf_close(&s->base);
+                return r;
+        }
+        *ret = &s->base;
+        return 0;
+}
+
+static int perf_open(Source *source, const Machine *m) {
+        return msr_sweep_init(&((PerfSource *) source)->sweep, m);
+}
+
+static int perf_read(Source *source, SourceTurn *turn, SourceStatus *status) {
+        PerfSource *s = (PerfSource *) source;
+
+        s->machine = turn->machine;
+        msr_sweep_run(&s->sweep, turn);
+        msr_columns_publish(&s->sweep, turn, source->index);
+        return 0;
+}
+
+const SourceOps source_ops_perf = {
+        .name = "perf",
+        .passive = false,
+        .probe = perf_probe,
+        .open = perf_open,
+        .read = perf_read,
+        .close = perf_close,
+};
