@@ -20,56 +20,58 @@
 #define ASIDE_KEPT_MAX 3
 
 static const DbStatement store_statements[STMT_N] = {
-        [STMT_TOPO_INSERT] = {"topo insert", "INSERT INTO topo (t, json) VALUES (?, ?)"},
-        [STMT_TOPO_NEWEST] = {"topo newest", "SELECT id, json FROM topo ORDER BY id DESC LIMIT 1"},
-        [STMT_EPOCH_INSERT] = {"epoch insert",
-                "INSERT OR IGNORE INTO epoch (id, t, boot_id) VALUES (?, ?, ?)"},
-        [STMT_EVENT_INSERT] = {"event insert",
-                "INSERT INTO event (t, kind, cpu, text) VALUES (?, ?, nullif(?, -1), ?)"},
-        [STMT_LABEL_CLOSE] = {"label close", "UPDATE label SET t1 = ?3, meta = coalesce(?4, meta) WHERE "
-                                             "name = ?1 AND t0 = ?2 AND t1 IS NULL"},
-        [STMT_LABEL_INSERT] = {"label insert",
-                "INSERT INTO label (name, t0, t1, meta) VALUES (?, ?, nullif(?, 0), ?)"},
-        [STMT_LABEL_DELETE] = {"label delete", "DELETE FROM label WHERE name = ?"},
-        [STMT_CHUNK_INSERT] = {"chunk insert",
-                "INSERT INTO chunk (seq, t0, t1, n, topo, epoch, b) VALUES (?, ?, ?, ?, ?, ?, ?)"},
-        [STMT_CHUNK_UNROLLED] = {"chunk unrolled",
+        [STMT_TOPO_INSERT] = { "topo insert", "INSERT INTO topo (t, json) VALUES (?, ?)" },
+        [STMT_TOPO_NEWEST] = { "topo newest", "SELECT id, json FROM topo ORDER BY id DESC LIMIT 1" },
+        [STMT_EPOCH_INSERT] = { "epoch insert",
+                "INSERT OR IGNORE INTO epoch (id, t, boot_id) VALUES (?, ?, ?)" },
+        [STMT_EVENT_INSERT] = { "event insert",
+                "INSERT INTO event (t, kind, cpu, text) VALUES (?, ?, nullif(?, -1), ?)" },
+        [STMT_LABEL_CLOSE] = { "label close", "UPDATE label SET t1 = ?3, meta = coalesce(?4, meta) WHERE "
+                                              "name = ?1 AND t0 = ?2 AND t1 IS NULL" },
+        [STMT_LABEL_INSERT] = { "label insert",
+                "INSERT INTO label (name, t0, t1, meta) VALUES (?, ?, nullif(?, 0), ?)" },
+        [STMT_LABEL_DELETE] = { "label delete", "DELETE FROM label WHERE name = ?" },
+        [STMT_CHUNK_INSERT] = { "chunk insert",
+                "INSERT INTO chunk (seq, t0, t1, n, topo, epoch, b) VALUES (?, ?, ?, ?, ?, ?, ?)" },
+        [STMT_CHUNK_UNROLLED] = { "chunk unrolled",
                 "SELECT seq, (t1 - 1) / 60000000 FROM chunk c WHERE seq > ?1 AND t1 > ?2 AND NOT EXISTS"
-                " (SELECT 1 FROM sys_1m m WHERE m.id = (c.t1 - 1) / 60000000 * 8192) ORDER BY seq LIMIT 1"},
-        [STMT_CHUNK_OF_MINUTE] = {"chunk of minute",
+                " (SELECT 1 FROM sys_1m m WHERE m.id = (c.t1 - 1) / 60000000 * 8192) ORDER BY seq LIMIT 1" },
+        [STMT_CHUNK_OF_MINUTE] = { "chunk of minute",
                 "SELECT c.t1, c.epoch, c.b, t.id, t.json FROM chunk c JOIN topo t ON t.id = c.topo"
                 " WHERE c.t0 > (?1 - 11) * 60000000 AND c.t0 <= (?1 + 1) * 60000000 AND (c.t1 - 1) / "
                 "60000000 = ?1"
-                " ORDER BY c.seq LIMIT 1 OFFSET ?2"},
-        [STMT_HEAD_PUT] = {"head put",
-                "INSERT OR REPLACE INTO head (id, seq, topo, epoch, b) VALUES (1, ?, ?, ?, ?)"},
-        [STMT_HEAD_DELETE] = {"head delete", "DELETE FROM head"},
-        [STMT_HOUR_MISSING] = {"hour missing",
+                " ORDER BY c.seq LIMIT 1 OFFSET ?2" },
+        [STMT_MINUTE_EXISTS] = { "minute exists", "SELECT 1 FROM sys_1m WHERE id = ? * 8192" },
+        [STMT_HEAD_PUT] = { "head put",
+                "INSERT OR REPLACE INTO head (id, seq, topo, epoch, b) VALUES (1, ?, ?, ?, ?)" },
+        [STMT_HEAD_DELETE] = { "head delete", "DELETE FROM head" },
+        [STMT_HOUR_MISSING] = { "hour missing",
                 "SELECT id / 8192 / 60 FROM sys_1m m WHERE id >= ?1 * 60 * 8192 AND id < ?2 * 60 * 8192 AND "
                 "NOT EXISTS"
-                " (SELECT 1 FROM sys_1h h WHERE h.id = m.id / 8192 / 60 * 8192) ORDER BY id LIMIT 1"},
-        [STMT_HOUR_FORGET] = {"hour forget", "DELETE FROM sys_1h WHERE id = ? * 8192"},
-        [STMT_EXPIRE_CHUNK] = {"expire chunk", "DELETE FROM chunk WHERE seq IN (SELECT seq FROM chunk WHERE "
-                                               "t0 < ?1 ORDER BY t0 LIMIT ?2) AND t1 < ?1"},
-        [STMT_EXPIRE_CHUNK_ANY] = {"expire any chunk",
-                "DELETE FROM chunk WHERE seq IN (SELECT seq FROM chunk ORDER BY seq LIMIT ?)"},
-        [STMT_EXPIRE_CPU_1M] = {"expire cpu_1m", "DELETE FROM cpu_1m WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                 "min(id) FROM cpu_1m) / 8192 * 8192 + ?2 * 8192"},
-        [STMT_EXPIRE_PKG_1M] = {"expire pkg_1m", "DELETE FROM pkg_1m WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                 "min(id) FROM pkg_1m) / 8192 * 8192 + ?2 * 8192"},
-        [STMT_EXPIRE_SYS_1M] = {"expire sys_1m", "DELETE FROM sys_1m WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                 "min(id) FROM sys_1m) / 8192 * 8192 + ?2 * 8192"},
-        [STMT_EXPIRE_CPU_1H] = {"expire cpu_1h", "DELETE FROM cpu_1h WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                 "min(id) FROM cpu_1h) / 8192 * 8192 + ?2 * 8192"},
-        [STMT_EXPIRE_PKG_1H] = {"expire pkg_1h", "DELETE FROM pkg_1h WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                 "min(id) FROM pkg_1h) / 8192 * 8192 + ?2 * 8192"},
-        [STMT_EXPIRE_SYS_1H] = {"expire sys_1h", "DELETE FROM sys_1h WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                 "min(id) FROM sys_1h) / 8192 * 8192 + ?2 * 8192"},
-        [STMT_EXPIRE_EVENT] = {"expire event",
-                "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE t < ? ORDER BY t LIMIT 256)"},
-        [STMT_EXPIRE_TOPO] = {"expire topo",
+                " (SELECT 1 FROM sys_1h h WHERE h.id = m.id / 8192 / 60 * 8192) ORDER BY id LIMIT 1" },
+        [STMT_HOUR_FORGET] = { "hour forget", "DELETE FROM sys_1h WHERE id = ? * 8192" },
+        [STMT_EXPIRE_CHUNK] = { "expire chunk",
+                "DELETE FROM chunk WHERE seq IN (SELECT seq FROM chunk WHERE "
+                "t0 < ?1 ORDER BY t0 LIMIT ?2) AND t1 < ?1" },
+        [STMT_EXPIRE_CHUNK_ANY] = { "expire any chunk",
+                "DELETE FROM chunk WHERE seq IN (SELECT seq FROM chunk ORDER BY seq LIMIT ?)" },
+        [STMT_EXPIRE_CPU_1M] = { "expire cpu_1m", "DELETE FROM cpu_1m WHERE id < ?1 * 8192 AND id < (SELECT "
+                                                  "min(id) FROM cpu_1m) / 8192 * 8192 + ?2 * 8192" },
+        [STMT_EXPIRE_PKG_1M] = { "expire pkg_1m", "DELETE FROM pkg_1m WHERE id < ?1 * 8192 AND id < (SELECT "
+                                                  "min(id) FROM pkg_1m) / 8192 * 8192 + ?2 * 8192" },
+        [STMT_EXPIRE_SYS_1M] = { "expire sys_1m", "DELETE FROM sys_1m WHERE id < ?1 * 8192 AND id < (SELECT "
+                                                  "min(id) FROM sys_1m) / 8192 * 8192 + ?2 * 8192" },
+        [STMT_EXPIRE_CPU_1H] = { "expire cpu_1h", "DELETE FROM cpu_1h WHERE id < ?1 * 8192 AND id < (SELECT "
+                                                  "min(id) FROM cpu_1h) / 8192 * 8192 + ?2 * 8192" },
+        [STMT_EXPIRE_PKG_1H] = { "expire pkg_1h", "DELETE FROM pkg_1h WHERE id < ?1 * 8192 AND id < (SELECT "
+                                                  "min(id) FROM pkg_1h) / 8192 * 8192 + ?2 * 8192" },
+        [STMT_EXPIRE_SYS_1H] = { "expire sys_1h", "DELETE FROM sys_1h WHERE id < ?1 * 8192 AND id < (SELECT "
+                                                  "min(id) FROM sys_1h) / 8192 * 8192 + ?2 * 8192" },
+        [STMT_EXPIRE_EVENT] = { "expire event",
+                "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE t < ? ORDER BY t LIMIT 256)" },
+        [STMT_EXPIRE_TOPO] = { "expire topo",
                 "DELETE FROM topo WHERE id < (SELECT min(m) FROM (SELECT min(topo) AS m FROM chunk UNION ALL"
-                " SELECT min(topo) FROM sys_1m UNION ALL SELECT min(topo) FROM sys_1h))"},
+                " SELECT min(topo) FROM sys_1m UNION ALL SELECT min(topo) FROM sys_1h))" },
 };
 
 /* ---- moving aside ---- */
@@ -325,10 +327,10 @@ int store_adopt_chunk(Store *s, sqlite3_stmt *q) {
         r = chunk_times(&c, times, times + c.n, times + 2 * c.n);
         if (r < 0)
                 return r;
-        rows = (TickRows){.records = records, .stride = tick_rows_stride(0), .n = c.n};
+        rows = (TickRows){ .records = records, .stride = tick_rows_stride(0), .n = c.n };
         for (size_t i = 0; i < c.n; i++)
                 memcpy(records + i * rows.stride,
-                        &(TickRecord){times[i], times[c.n + i], times[2 * c.n + i]}, sizeof(TickRecord));
+                        &(TickRecord){ times[i], times[c.n + i], times[2 * c.n + i] }, sizeof(TickRecord));
         s->next_seq = MAX(s->next_seq, owner.seq + c.n);
         s->figures.adopted_ticks += c.n;
         return store_pend(s, m, &owner, &rows, TAKE_PTR(bytes), size);

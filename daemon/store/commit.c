@@ -123,6 +123,26 @@ static int commit_epoch(Store *s, uint64_t epoch, uint64_t epoch_us, const char 
         return r < 0 ? r : db_run(q);
 }
 
+/* While older chunks may lack their rollup, a minute that has none yet may have more chunks than this one.
+ */
+static int commit_rollup(Store *s, const Pending *p) {
+        int64_t minute = (int64_t) ((p->t1 > 0 ? p->t1 - 1 : 0) / ROLLUP_MINUTE_US);
+        sqlite3_stmt *q = s->stmts[STMT_MINUTE_EXISTS];
+        int r = 1;
+
+        if (s->more_unrolled) {
+                r = db_bind(q, "i", minute);
+                if (r == 0)
+                        r = db_step(q);
+                db_reset(q);
+        }
+        if (r == 0)
+                return rollup_write_all_of_minute(s, minute);
+        if (r < 0)
+                return r;
+        return rollup_write_minute(s, p->machine, (int64_t) p->epoch, p->t1, p->bytes, p->size);
+}
+
 static int commit_chunk(Store *s, const Pending *p) {
         sqlite3_stmt *q = s->stmts[STMT_CHUNK_INSERT];
         int r;
@@ -138,7 +158,7 @@ static int commit_chunk(Store *s, const Pending *p) {
         if (r == 0)
                 r = rollup_ensure_metrics(s, p->machine);
         if (r == 0)
-                r = rollup_write_minute(s, p->machine, (int64_t) p->epoch, p->t1, p->bytes, p->size);
+                r = commit_rollup(s, p);
         if (r == 0)
                 r = db_run(s->stmts[STMT_HEAD_DELETE]);
         return r;

@@ -32,8 +32,7 @@ static int roll_chunk(Store *s, sqlite3_stmt *q) {
         return r == -EBADMSG ? 0 : r;
 }
 
-/* All chunks of a minute: the first one makes the rows, the others are merged in. */
-static int roll_minute(Store *s, int64_t minute) {
+int rollup_write_all_of_minute(Store *s, int64_t minute) {
         sqlite3_stmt *q = s->stmts[STMT_CHUNK_OF_MINUTE];
         int r = 1;
 
@@ -96,7 +95,7 @@ static int catch_up_minute(Store *s, uint64_t now_us) {
                 return r;
         }
         s->unrolled_seq = row[0];
-        r = in_transaction(s, roll_minute, row[1]);
+        r = in_transaction(s, rollup_write_all_of_minute, row[1]);
         return r < 0 ? r : 1;
 }
 

@@ -57,6 +57,7 @@ enum {
         STMT_CHUNK_INSERT,
         STMT_CHUNK_UNROLLED,
         STMT_CHUNK_OF_MINUTE,
+        STMT_MINUTE_EXISTS,
         STMT_HEAD_PUT,
         STMT_HEAD_DELETE,
         STMT_HOUR_MISSING,
@@ -158,6 +159,9 @@ void rollup_write_forget(Store *s);
 void rollup_read_cell(sqlite3_stmt *q, int at, int64_t row_n, bool spread, Rollup *ret);
 
 /* ---- rollup-catch-up.c ---- */
+
+/* Within a transaction: a minute without rows from all its chunks: the first one makes them, the others are merged in. */
+int rollup_write_all_of_minute(Store *s, int64_t minute);
 
 /* One minute that was never rolled, or one finished hour that is missing: 1 did something, 0 nothing left.
  */
