@@ -25,6 +25,7 @@ struct Sampler {
         bool reprobe; /* read the machine anew at the next turn */
         uint64_t seq, prev_ns, next_retry_ns, suspended_ns;
         uint64_t n_reads, n_wakeups, n_missed, n_dropped, rss_bytes, rss_ns;
+        unsigned n_retries;
         int statm_fd;
         FrameEvent events[SAMPLER_EVENTS_MAX];
         size_t n_events;

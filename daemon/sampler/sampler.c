@@ -21,7 +21,8 @@
 #include "sampler/cpuid-live.h"
 #include "sampler/sampler-private.h"
 
-#define RETRY_NS (50 * NSEC_PER_SEC)
+#define RETRY_NS (10 * NSEC_PER_SEC) /* of what was denied: a file opened in vain costs nothing */
+#define RETRY_ABSENT 5                /* every so many of them also of what was absent or failed */
 #define RSS_NS (10 * NSEC_PER_SEC)
 #define EVENT_HOLD_NS (60 * NSEC_PER_SEC) /* a source that flaps is told of once a minute */
 #define SUSPEND_MIN_NS (100 * 1000000ULL)
@@ -98,9 +99,12 @@ static bool must_rebuild(Sampler *s, uint64_t now_ns) {
 
         s->fingerprint = fingerprint;
         if (now_ns >= s->next_retry_ns) {
+                bool all = s->n_retries++ % RETRY_ABSENT == 0;
+
                 s->next_retry_ns = now_ns + RETRY_NS;
                 for (size_t i = 0; i < source_table_n && !changed && !s->reprobe; i++)
-                        changed = sampler_source_would_work(s, i);
+                        if (all || s->status.sources[i].state == SOURCE_DENIED)
+                                changed = sampler_source_would_work(s, i);
         }
         return changed || s->reprobe;
 }

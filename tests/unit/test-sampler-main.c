@@ -126,6 +126,48 @@ static void test_signals_are_the_servers(void **state) {
         assert_int_equal(child_wait(&c), 0);
 }
 
+/* The next event of that kind, the machine and ticks in between being read as usual. */
+static void wait_event(Child *c, FrameReader *reader, const char *kind, FrameEvent *ret) {
+        for (;;) {
+                const uint8_t *payload;
+                char buf[65536];
+                FrameType type;
+                size_t size;
+                ssize_t k;
+                int r;
+
+                r = frame_reader_next(reader, &type, &payload, &size);
+                assert_true(r >= 0);
+                if (r > 0 && type == FRAME_EVENT) {
+                        assert_int_equal(frame_decode_event(payload, size, ret), 0);
+                        if (strcmp(ret->kind, kind) == 0)
+                                return;
+                }
+                if (r > 0)
+                        continue;
+                k = read(c->fd, buf, sizeof(buf));
+                assert_true(k > 0);
+                assert_int_equal(frame_reader_feed(reader, buf, (size_t) k), 0);
+        }
+}
+
+/* Stopped for longer than an interval: what was skipped is counted and told. */
+static void test_missed_ticks_are_told(void **state) {
+        _cleanup_(frame_reader_freep) FrameReader *reader = frame_reader_new();
+        _cleanup_(machine_freep) Machine *machine = NULL;
+        Child c = child_start(-1);
+        FrameEvent e;
+
+        frames_until(&c, reader, FRAME_TICK, 2, &machine);
+        assert_int_equal(kill(c.pid, SIGSTOP), 0);
+        (void) usleep(450000);
+        assert_int_equal(kill(c.pid, SIGCONT), 0);
+        wait_event(&c, reader, "missed", &e);
+        assert_true(e.text[0] >= '1' && e.text[0] <= '9');
+        (void) close(c.fd);
+        assert_int_equal(child_wait(&c), 0);
+}
+
 static void test_inherited_descriptors_are_closed(void **state) {
         _cleanup_(frame_reader_freep) FrameReader *reader = frame_reader_new();
         _cleanup_(machine_freep) Machine *machine = NULL;
@@ -179,6 +221,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_ticks_come_and_eof_ends),
                 cmocka_unit_test(test_signals_are_the_servers),
+                cmocka_unit_test(test_missed_ticks_are_told),
                 cmocka_unit_test(test_inherited_descriptors_are_closed),
                 cmocka_unit_test(test_record_has_the_same_frames),
         };
