@@ -18,14 +18,16 @@ typedef struct Child {
         int fd, record_fd;
 } Child;
 
-static Child child_start(int record_fd) {
+static Child child_start_every(uint64_t interval_usec, int sndbuf, int record_fd) {
         SamplerConfig config = SAMPLER_CONFIG_INIT;
         Child c = { .record_fd = record_fd };
         int fds[2];
 
-        config.interval_usec = 100000;
+        config.interval_usec = interval_usec;
         config.record_fd = record_fd;
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        if (sndbuf > 0)
+                assert_int_equal(setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)), 0);
         c.pid = fork();
         assert_true(c.pid >= 0);
         if (c.pid == 0)
@@ -33,6 +35,10 @@ static Child child_start(int record_fd) {
         (void) close(fds[1]);
         c.fd = fds[0];
         return c;
+}
+
+static Child child_start(int record_fd) {
+        return child_start_every(100000, 0, record_fd);
 }
 
 static int child_wait(Child *c) {
@@ -168,6 +174,19 @@ static void test_missed_ticks_are_told(void **state) {
         assert_int_equal(child_wait(&c), 0);
 }
 
+/* A reader that does not read: ticks are dropped, not waited for; it is told how many once it reads again. */
+static void test_slow_reader(void **state) {
+        _cleanup_(frame_reader_freep) FrameReader *reader = frame_reader_new();
+        Child c = child_start_every(5000, 4096, -1);
+        FrameEvent e;
+
+        (void) usleep(1200000);
+        wait_event(&c, reader, "gap", &e);
+        assert_true(e.text[0] >= '1' && e.text[0] <= '9');
+        (void) close(c.fd);
+        assert_int_equal(child_wait(&c), 0);
+}
+
 static void test_inherited_descriptors_are_closed(void **state) {
         _cleanup_(frame_reader_freep) FrameReader *reader = frame_reader_new();
         _cleanup_(machine_freep) Machine *machine = NULL;
@@ -222,6 +241,7 @@ int main(void) {
                 cmocka_unit_test(test_ticks_come_and_eof_ends),
                 cmocka_unit_test(test_signals_are_the_servers),
                 cmocka_unit_test(test_missed_ticks_are_told),
+                cmocka_unit_test(test_slow_reader),
                 cmocka_unit_test(test_inherited_descriptors_are_closed),
                 cmocka_unit_test(test_record_has_the_same_frames),
         };

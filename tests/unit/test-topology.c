@@ -22,11 +22,36 @@ static int teardown(void **state) {
         return 0;
 }
 
+/* Whatever sysfs says, the machine made of it must pass the reader at the other end of the wire. */
 static Machine *read_machine(Fixture *f) {
+        _cleanup_(machine_freep) Machine *there = NULL;
+        _cleanup_free_ char *json = NULL;
         Machine *m = NULL;
 
         assert_int_equal(topology_read(f->sysfs, NULL, &m), 0);
+        json = machine_to_json(m);
+        assert_non_null(json);
+        assert_int_equal(machine_from_json(json, strlen(json), &there), 0);
+        assert_int_equal(there->n_cores, m->n_cores);
         return m;
+}
+
+/* -1 where firmware or a hypervisor tells nothing, ids that are not small, a CPU whose files are missing. */
+static void test_odd_ids(void **state) {
+        static const int odd[] = { -1, 0, 65535, 1000000, -1 };
+        _cleanup_(machine_freep) Machine *m = NULL;
+        Fixture *f = *state;
+
+        fixture_write(f, "0-5\n", CPU "/online");
+        for (unsigned i = 0; i < 5; i++)
+                fixture_cpu(f, i, odd[i], odd[(i + 1) % 5], odd[(i + 2) % 5], odd[(i + 3) % 5]);
+        m = read_machine(f);
+        assert_int_equal(m->n_cpus, 6);
+        assert_int_equal(m->n_packages, 4);
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                assert_true(m->cpus[i].package < m->n_packages);
+                assert_true(m->cpus[i].core < m->n_cores);
+        }
 }
 
 static void test_no_online_list(void **state) {
@@ -221,6 +246,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_no_online_list, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_ids_have_gaps, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_odd_ids, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_no_topology_at_all, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_intel_dies, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_amd_dies, setup, teardown),
