@@ -231,24 +231,30 @@ static bool is_late(const Turn *t) {
         return now_ns() > t->deadline_ns;
 }
 
+#define READERS_MAX 4 /* CPUs of a package that are tried in one turn */
+
+/* An offline reader hands over to another CPU of its package. */
 static void read_package(Turn *t, uint32_t package) {
-        uint32_t cpu = t->s->plan.package_reader[package];
+        uint32_t cpu = t->s->plan.package_reader[package], tried[READERS_MAX];
         bool has_system = cpu == t->s->plan.system_reader && cpu != WAKE_PLAN_NONE;
+        unsigned n = 0;
 
         set_skipped(t->s, SCOPE_PACKAGE, package, REASON_GAP);
-        if (cpu == WAKE_PLAN_NONE || is_late(t))
+        if (is_late(t))
                 return;
-        /* An offline reader hands over to another CPU of its package. */
-        for (int tries = 0; tries < 4 && cpu != WAKE_PLAN_NONE; tries++) {
+        while (cpu != WAKE_PLAN_NONE && n < READERS_MAX) {
                 int r = read_group(t, SCOPE_PACKAGE, package, cpu);
 
                 if (r == 0 && has_system)
                         r = read_group(t, SCOPE_SYSTEM, 0, cpu);
                 if (r == 0 || r == -EAGAIN)
-                        return;
+                        break;
                 t->s->usable[cpu] = false;
+                tried[n++] = cpu;
                 cpu = wake_plan_other_package_reader(t->turn, t->s->usable, package);
         }
+        while (n > 0) /* their own registers will say for themselves what is wrong */
+                t->s->usable[tried[--n]] = true;
 }
 
 /* Nobody asked this thread: it slept, and then MPERF stood still while time went on; or it should have been
