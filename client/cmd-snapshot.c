@@ -7,6 +7,7 @@
 
 #include "client/columns.h"
 #include "client/conn.h"
+#include "client/window-snapshot.h"
 #include "cstated/api.h"
 #include "cstated/num.h"
 #include "cstated/timespan.h"
@@ -18,7 +19,7 @@ typedef enum SnapshotFormat { SNAPSHOT_TABLE, SNAPSHOT_TSV, SNAPSHOT_CSV, SNAPSH
 typedef struct SnapshotOptions {
         uint64_t interval_usec;
         uint64_t n_iterations; /* 0: no end */
-        bool iterate, summary_only, joules, list;
+        bool has_interval, iterate, summary_only, joules, list;
         SnapshotFormat format;
         const char *out;
         const char *cpus; /* list, "core", "package", NULL all */
@@ -34,7 +35,8 @@ static void print_help(void) {
              "The last complete interval as turbostat prints it: a summary row, then one\n"
              "row a CPU; values of a core or package stand in the row of its first CPU.\n"
              "A value that is not there prints \"-\".\n\n"
-             "  -i, --interval SEC      repeat every SEC seconds (until -n or Ctrl-C)\n"
+             "  -i, --interval SEC      repeat every SEC seconds (until -n or Ctrl-C); each\n"
+             "                          table covers them, from the daemon's own intervals\n"
              "  -n, --num_iterations N  print N tables\n"
              "  -S, --Summary           only the summary row\n"
              "  -q, --quiet             accepted; there is no header to leave out\n"
@@ -101,7 +103,7 @@ enum { OPTION_HELP = 256, OPTION_FORMAT };
 static int parse_option(int c, SnapshotOptions *o) {
         switch (c) {
         case 'i':
-                o->iterate = true;
+                o->iterate = o->has_interval = true;
                 return parse_interval(optarg, &o->interval_usec);
         case 'n':
                 o->iterate = true;
@@ -314,21 +316,72 @@ static int print_snapshot(const SnapshotOptions *o, json_t *snapshot, bool first
         return r;
 }
 
+/*
+ * How -i fits the daemon's own interval: longer, and each table is made of the store's intervals; shorter, and it cannot
+ * be had. *ret: a table covers -i.
+ */
+static int settle_interval(const Ctl *ctl, const SnapshotOptions *o, Conn *conn, bool *ret) {
+        uint64_t own;
+        int r;
+
+        *ret = false;
+        if (ctl->local || !o->has_interval)
+                return CTL_EXIT_OK;
+        r = conn_interval(conn, &own);
+        if (r != CTL_EXIT_OK)
+                return r;
+        *ret = 2 * o->interval_usec >= 3 * own;
+        if (4 * o->interval_usec < 3 * own)
+                (void) fprintf(stderr, "cstatectl: the daemon samples every %g s: tables come no faster (--local samples by itself)\n",
+                        (double) own / (double) USEC_PER_SEC);
+        return CTL_EXIT_OK;
+}
+
+static json_int_t end_of(const json_t *snapshot) {
+        return json_integer_value(json_object_get(snapshot, "end"));
+}
+
+/* The next table: the daemon's last interval, or the last -i seconds up to its end. */
+static int next_table(const SnapshotOptions *o, Conn *conn, bool is_window, uint64_t end_ms, json_t **ret) {
+        json_int_t interval_ms = (json_int_t) (o->interval_usec / USEC_PER_MSEC), end, tick_ms;
+        uint64_t after_ms = end_ms;
+        json_t *snapshot;
+        int r;
+
+        if (end_ms > 0 && is_window)
+                after_ms = end_ms + (uint64_t) interval_ms - (uint64_t) MIN(interval_ms / 4, (json_int_t) 100);
+        r = conn_next_snapshot(conn, after_ms, &snapshot);
+        if (r != CTL_EXIT_OK || !is_window) {
+                *ret = r == CTL_EXIT_OK ? snapshot : NULL;
+                return r;
+        }
+        end = end_of(snapshot);
+        tick_ms = (json_int_t) json_number_value(json_object_get(snapshot, "interval_ms"));
+        json_decref(snapshot);
+        /* half a tick in from the last one that must not be there */
+        return window_snapshot(conn, end - interval_ms + tick_ms / 2, end, ret);
+}
+
+static bool more_tables(const SnapshotOptions *o, uint64_t n) {
+        return (o->iterate && o->n_iterations == 0) || n < MAX(o->n_iterations, 1u);
+}
+
 static int run(const Ctl *ctl, const SnapshotOptions *o, FILE *out) {
         _cleanup_(conn_closep) Conn *conn = NULL;
         uint64_t end_ms = 0;
+        bool is_window;
         int r;
 
         r = conn_open(ctl, o->interval_usec, &conn);
-        for (uint64_t i = 0; r == CTL_EXIT_OK && (o->iterate && o->n_iterations == 0 ? true : i < MAX(o->n_iterations, 1u)); i++) {
-                /* With a daemon the first table is there already; later ones end an interval of -i after the one before. */
-                uint64_t after_ms = end_ms && o->iterate && !ctl->local ? end_ms + o->interval_usec / USEC_PER_MSEC - 50 : end_ms;
+        if (r == CTL_EXIT_OK)
+                r = settle_interval(ctl, o, conn, &is_window);
+        for (uint64_t i = 0; r == CTL_EXIT_OK && more_tables(o, i); i++) {
                 json_t *snapshot;
 
-                r = conn_next_snapshot(conn, after_ms, &snapshot);
+                r = next_table(o, conn, is_window, end_ms, &snapshot);
                 if (r != CTL_EXIT_OK)
                         break;
-                end_ms = (uint64_t) json_integer_value(json_object_get(snapshot, "end"));
+                end_ms = (uint64_t) end_of(snapshot);
                 r = print_snapshot(o, snapshot, i == 0, out);
                 json_decref(snapshot);
                 if (r == CTL_EXIT_OK && (fflush(out) != 0 || ferror(out)))

@@ -222,14 +222,18 @@ uint64_t conn_snapshot_due_usec(const json_t *snapshot) {
  * How long until the next interval is likely to be complete: until it is due, then in small steps. A daemon with
  * another clock than ours must neither be asked all the time nor never.
  */
-static uint64_t snapshot_wait_usec(const json_t *snapshot, unsigned attempt) {
+static uint64_t snapshot_wait_usec(const json_t *snapshot, uint64_t after_ms, unsigned attempt) {
         uint64_t interval = (uint64_t) snapshot_interval_ms(snapshot) * USEC_PER_MSEC, due = conn_snapshot_due_usec(snapshot);
+        uint64_t end = (uint64_t) json_integer_value(json_object_get(snapshot, "end")) * USEC_PER_MSEC;
+        uint64_t far = after_ms * USEC_PER_MSEC > end ? after_ms * USEC_PER_MSEC - end : 0; /* more than one interval away */
         struct timespec t;
         uint64_t now;
 
         (void) clock_gettime(CLOCK_REALTIME, &t);
         now = (uint64_t) t.tv_sec * USEC_PER_SEC + (uint64_t) t.tv_nsec / NSEC_PER_USEC;
-        if (attempt == 0 && due > now)
+        if (attempt == 0 && far > interval)
+                return far;
+        if (attempt <= 1 && due > now)
                 return MIN(due - now, interval);
         return MAX(interval / (attempt < 20 ? 50 : 4), LATE_USEC);
 }
@@ -280,7 +284,7 @@ int conn_next_snapshot(Conn *c, uint64_t after_ms, json_t **ret) {
                         *ret = root;
                         return CTL_EXIT_OK;
                 }
-                sleep_usec(snapshot_wait_usec(root, attempt));
+                sleep_usec(snapshot_wait_usec(root, after_ms, attempt));
                 json_decref(root);
         }
         ctl_error("%s: no new interval came; \"cstatectl status\" may say why", c->place);

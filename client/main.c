@@ -16,6 +16,7 @@
 
 const Verb verbs[] = {
         { "snapshot", "the last interval, a turbostat-like table (default)", cmd_snapshot, options_snapshot, NULL },
+        { "top", "the last interval, live", cmd_top, options_top, NULL },
         { "run", "run a command and tell what it cost", cmd_run, options_run, "command" },
         { "mark", "give a window a name", cmd_mark, options_mark, "label" },
         { "labels", "the windows that have names", cmd_labels, options_labels, "label" },
