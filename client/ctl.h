@@ -38,11 +38,12 @@ int cmd_query(const Ctl *ctl, int argc, char **argv);
 int cmd_run(const Ctl *ctl, int argc, char **argv);
 int cmd_show(const Ctl *ctl, int argc, char **argv);
 int cmd_snapshot(const Ctl *ctl, int argc, char **argv);
+int cmd_sql(const Ctl *ctl, int argc, char **argv);
 int cmd_status(const Ctl *ctl, int argc, char **argv);
 int cmd_top(const Ctl *ctl, int argc, char **argv);
 
 extern const struct option options_compare[], options_cpu[], options_events[], options_export[], options_labels[], options_mark[],
-        options_query[], options_run[], options_show[], options_snapshot[], options_status[], options_top[];
+        options_query[], options_run[], options_show[], options_snapshot[], options_sql[], options_status[], options_top[];
 
 /* "cstatectl: ..." on stderr. */
 void ctl_error(const char *format, ...) _printf_(1, 2);

@@ -23,6 +23,7 @@ const Verb verbs[] = {
         { "show", "a window in one table", cmd_show, options_show, "label" },
         { "compare", "two windows side by side", cmd_compare, options_compare, "label" },
         { "query", "history as rows, CSV or JSON", cmd_query, options_query, NULL },
+        { "sql", "SQL on the database itself, read-only", cmd_sql, options_sql, NULL },
         { "events", "what happened: hotplug, sources, storms, gaps", cmd_events, options_events, NULL },
         { "cpu", "CPUs, errata, topology and idle states", cmd_cpu, options_cpu, NULL },
         { "status", "health, sources and what measuring costs", cmd_status, options_status, NULL },

@@ -155,6 +155,8 @@ int transport_db_new(const char *path, Transport **ret) {
                 ctl_error("%s was written by a newer version of cstated", path);
         else if (r == STORE_E_FOREIGN)
                 ctl_error("%s is not a database of cstated", path);
+        else if (r == STORE_E_OLDER)
+                ctl_error("%s was written by an older version: cstated brings it up to date when it starts", path);
         else
                 ctl_error("%s: %s", path, strerror(-r));
         direct_free(&d->transport);
