@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Configuration files: lines, sections, and drop-ins. "[Section]", "Key=Value", comments by # or ; at the start of a
- * line; a backslash at the end joins the next line, as in systemd's files. Blanks around names and values are dropped.
+ * Configuration files: lines, sections, and drop-ins. "[Section]", "Key=Value", comments by # or ; at the
+ * start of a line; a backslash at the end joins the next line, as in systemd's files. Blanks around names
+ * and values are dropped.
  */
 
 #include <dirent.h>
@@ -19,7 +20,7 @@ typedef struct Parser {
         Config *config;
         const ConfigReport *report;
         const char *file;
-        unsigned line;         /* where the current logical line began */
+        unsigned line; /* where the current logical line began */
         char section[64];
         bool unknown_section;
         bool fatal;
@@ -103,7 +104,8 @@ static int parse_line(Parser *p, char *s) {
         return parse_assignment(p, s);
 }
 
-/* Takes one logical line from text into buf; false where it does not fit or holds a NUL (*pos is behind it either way). */
+/* Takes one logical line from text into buf; false where it does not fit or holds a NUL (*pos is behind it
+ * either way). */
 static bool take_line(const char *text, size_t n, size_t *pos, unsigned *n_lines, char buf[LINE_SIZE]) {
         size_t used = 0;
         bool fits = true;
@@ -115,7 +117,8 @@ static bool take_line(const char *text, size_t n, size_t *pos, unsigned *n_lines
 
                 *pos += length + (end ? 1 : 0);
                 (*n_lines)++;
-                joined = length > 0 && start[length - 1] == '\\' && *pos < n && start[0] != '#' && start[0] != ';';
+                joined = length > 0 && start[length - 1] == '\\' && *pos < n && start[0] != '#' &&
+                         start[0] != ';';
                 if (joined)
                         length--;
                 if (used + length + 1 >= LINE_SIZE || memchr(start, '\0', length))
@@ -149,7 +152,8 @@ int config_parse_text(Config *c, const char *file, const char *text, size_t n, c
                         if (r < 0)
                                 return r;
                 } else
-                        parser_report(&p, true, "a line of more than %d characters, or with a NUL", LINE_SIZE - 2);
+                        parser_report(
+                                &p, true, "a line of more than %d characters, or with a NUL", LINE_SIZE - 2);
                 next += n_lines;
         }
         return p.fatal ? -EINVAL : 0;

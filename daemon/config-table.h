@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* Private to config.c and config-file.c: the rows of the table. */
+/* Private to config*.c: the rows of the table. */
 
 #include "config.h"
 
@@ -12,13 +12,14 @@ typedef struct ConfigType {
         int (*parse)(const ConfigKey *k, Config *c, const char *value, char *error, size_t size);
         void (*print)(const ConfigKey *k, const Config *c, FILE *f); /* "Key=value\n", repeated for lists */
         bool (*equal)(const ConfigKey *k, const Config *a, const Config *b);
-        bool needs_value;
+        bool needs_value; /* "" is refused without asking parse */
+        bool is_u64;      /* at the key's offset */
 } ConfigType;
 
 struct ConfigKey {
         const char *section, *name;
         const ConfigType *type;
-        size_t offset;     /* of a uint64_t in Config, where the type is one */
+        size_t offset; /* of a uint64_t in Config, where the type is one */
         uint64_t min, max;
         ConfigReload reload;
         bool zero_is_off;
@@ -40,3 +41,14 @@ static inline uint64_t *config_u64(const ConfigKey *k, Config *c) {
 static inline const uint64_t *config_u64_const(const ConfigKey *k, const Config *c) {
         return (const uint64_t *) (const void *) ((const char *) c + k->offset);
 }
+
+/* ---- config-value.c ---- */
+
+extern const ConfigType config_type_duration, config_type_number, config_type_bytes, config_type_percent;
+extern const ConfigType config_type_path, config_type_policy, config_type_sources, config_type_listen;
+
+/* Writes the sentence, returns -EINVAL. */
+int config_refuse(char *error, size_t size, const char *format, ...) _printf_(3, 4);
+/* The default path and listener. -ENOMEM. */
+int config_set_default_words(Config *c);
+void config_listen_clear(Config *c);

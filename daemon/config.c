@@ -1,301 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Configuration by table. A key has a type, and a type is three functions: parse, print, equal. What a value may be is
- * said once, in the row (bounds) or in the type; the file reader (config-file.c) knows only lines.
- *
- * A value that is refused leaves the old one in place, so that a half-parsed configuration is still one.
+ * Configuration by table. A key has a type, and a type is three functions: parse, print, equal. What a value
+ * may be is said once, in the row (bounds) or in the type (config-value.c); the file reader (config-file.c)
+ * knows only lines.
  */
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include "cstated/api.h"
-#include "cstated/num.h"
-#include "cstated/timespan.h"
 #include "config-table.h"
-#include "sampler/sampler.h"
+#include "cstated/timespan.h"
 
 #define HOUR_USEC (3600 * USEC_PER_SEC)
-#define DAY_USEC (24 * HOUR_USEC)
+#define DAY_USEC  (24 * HOUR_USEC)
 #define YEAR_USEC (365 * DAY_USEC)
 
-static int fail(char *error, size_t size, const char *format, ...) _printf_(3, 4);
-
-static int fail(char *error, size_t size, const char *format, ...) {
-        va_list ap;
-
-        va_start(ap, format);
-        (void) vsnprintf(error, size, format, ap);
-        va_end(ap);
-        return -EINVAL;
-}
-
-static int replace_string(char **target, const char *value) {
-        char *copy = NULL;
-
-        if (value) {
-                copy = strdup(value);
-                if (!copy)
-                        return -ENOMEM;
-        }
-        free(*target);
-        *target = copy;
-        return 0;
-}
-
-static bool string_equal(const char *a, const char *b) {
-        return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-/* ---- durations ---- */
-
-static int duration_parse(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
-        char min[64], max[64];
-        uint64_t v;
-
-        if (timespan_parse(value, &v) < 0)
-                return fail(error, size, "'%s' is not a duration such as 250ms, 1s, 15m, 3d or 2y", value);
-        if (v == 0 && k->zero_is_off)
-                goto accept;
-        if (v < k->min || v > k->max) {
-                timespan_format(k->min, min, sizeof(min));
-                timespan_format(k->max, max, sizeof(max));
-                return fail(error, size, "'%s' is not from %s to %s%s", value, min, max, k->zero_is_off ? " or 0" : "");
-        }
-accept:
-        *config_u64(k, c) = v;
-        return 0;
-}
-
-static void duration_print(const ConfigKey *k, const Config *c, FILE *f) {
-        uint64_t v = *config_u64_const(k, c);
-        char text[64];
-
-        timespan_format(v, text, sizeof(text));
-        (void) fprintf(f, "%s=%s\n", k->name, v ? text : "0");
-}
-
-static bool u64_equal(const ConfigKey *k, const Config *a, const Config *b) {
-        return *config_u64_const(k, a) == *config_u64_const(k, b);
-}
-
-/* ---- numbers ---- */
-
-static int number_parse(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
-        uint64_t v;
-
-        if (num_parse_u64(value, &v) < 0)
-                return fail(error, size, "'%s' is not a whole number", value);
-        if (v < k->min || v > k->max)
-                return fail(error, size, "'%s' is not from %" PRIu64 " to %" PRIu64, value, k->min, k->max);
-        *config_u64(k, c) = v;
-        return 0;
-}
-
-static void number_print(const ConfigKey *k, const Config *c, FILE *f) {
-        (void) fprintf(f, "%s=%" PRIu64 "\n", k->name, *config_u64_const(k, c));
-}
-
-static int bytes_parse(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
-        uint64_t v;
-
-        if (num_parse_bytes(value, &v) < 0)
-                return fail(error, size, "'%s' is not a size such as 512M or 2G", value);
-        if (v < k->min || v > k->max)
-                return fail(error, size, "'%s' is not from %" PRIu64 "M to %" PRIu64 "T", value, k->min >> 20, k->max >> 40);
-        *config_u64(k, c) = v;
-        return 0;
-}
-
-static void bytes_print(const ConfigKey *k, const Config *c, FILE *f) {
-        static const char suffixes[] = "KMGT";
-        uint64_t v = *config_u64_const(k, c);
-        size_t i = 0;
-
-        while (v && v % 1024 == 0 && i < strlen(suffixes)) {
-                v /= 1024;
-                i++;
-        }
-        if (i > 0)
-                (void) fprintf(f, "%s=%" PRIu64 "%c\n", k->name, v, suffixes[i - 1]);
-        else
-                (void) fprintf(f, "%s=%" PRIu64 "\n", k->name, v);
-}
-
-/* "10%", "2.5%": kept in hundredths of a percent. */
-static int percent_parse(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
-        char digits[32];
-        size_t n = strlen(value);
-        double v;
-
-        if (n < 2 || n > sizeof(digits) || value[n - 1] != '%')
-                return fail(error, size, "'%s' is not a share such as 10%%", value);
-        memcpy(digits, value, n - 1);
-        digits[n - 1] = '\0';
-        if (num_parse_double(digits, &v) < 0 || !(v >= 0 && v <= 100))
-                return fail(error, size, "'%s' is not from 0%% to 100%%", value);
-        *config_u64(k, c) = (uint64_t) (v * 100 + 0.5);
-        return 0;
-}
-
-static void percent_print(const ConfigKey *k, const Config *c, FILE *f) {
-        uint64_t v = *config_u64_const(k, c);
-
-        if (v % 100)
-                (void) fprintf(f, "%s=%" PRIu64 ".%02" PRIu64 "%%\n", k->name, v / 100, v % 100);
-        else
-                (void) fprintf(f, "%s=%" PRIu64 "%%\n", k->name, v / 100);
-}
-
-/* ---- words ---- */
-
-/* What could not be written into a file and read back. */
-static bool unprintable(const char *value) {
-        for (; *value; value++)
-                if ((unsigned char) *value < ' ' || *value == '\\' || *value == 0x7f)
-                        return true;
-        return false;
-}
-
-static int path_parse(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
-        if (value[0] != '/' || strlen(value) > 200 || value[strlen(value) - 1] == '/' || unprintable(value))
-                return fail(error, size, "'%s' is not the absolute path of a file", value);
-        return replace_string(&c->path, value);
-}
-
-static void path_print(const ConfigKey *k, const Config *c, FILE *f) {
-        (void) fprintf(f, "%s=%s\n", k->name, c->path);
-}
-
-static bool path_equal(const ConfigKey *k, const Config *a, const Config *b) {
-        return string_equal(a->path, b->path);
-}
-
-static int policy_parse(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
-        WakePolicy p = WAKE_LAZY;
-
-        if (*value && wake_policy_from_name(value, &p) < 0)
-                return fail(error, size, "'%s' is none of local, lazy, always (or empty for the best that can be had)", value);
-        c->wake_policy = p;
-        c->wake_policy_set = *value != '\0';
-        return 0;
-}
-
-static void policy_print(const ConfigKey *k, const Config *c, FILE *f) {
-        (void) fprintf(f, "%s=%s\n", k->name, c->wake_policy_set ? wake_policy_name(c->wake_policy) : "");
-}
-
-static bool policy_equal(const ConfigKey *k, const Config *a, const Config *b) {
-        return a->wake_policy_set == b->wake_policy_set && (!a->wake_policy_set || a->wake_policy == b->wake_policy);
-}
-
-static int sources_parse(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
-        uint32_t disabled = 0;
-
-        if (*value && sampler_parse_sources(value, &disabled) < 0)
-                return fail(error, size, "'%s' is no list of sources such as cpuidle,irq or -perf,-idletrace", value);
-        if (replace_string(&c->sources, *value ? value : NULL) < 0)
-                return -ENOMEM;
-        c->disabled_sources = disabled;
-        return 0;
-}
-
-static void sources_print(const ConfigKey *k, const Config *c, FILE *f) {
-        (void) fprintf(f, "%s=%s\n", k->name, c->sources ? c->sources : "");
-}
-
-static bool sources_equal(const ConfigKey *k, const Config *a, const Config *b) {
-        return a->disabled_sources == b->disabled_sources;
-}
-
-static void listen_clear(Config *c) {
-        for (size_t i = 0; i < c->n_listen; i++)
-                free(c->listen[i]);
-        c->n_listen = 0;
-}
-
-static int listen_add(Config *c, const char *value) {
-        char *copy = strdup(value);
-
-        if (!copy)
-                return -ENOMEM;
-        c->listen[c->n_listen++] = copy;
-        return 0;
-}
-
-/* A list: each line adds one, an empty one forgets the ones before; the first line of all replaces the default. */
-static int listen_parse(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
-        const char *colon = strrchr(value, ':');
-        uint32_t port;
-
-        if (*value && *value != '/' && (!colon || num_parse_u32(colon + 1, &port) < 0 || port == 0 || port > 65535))
-                return fail(error, size, "'%s' is neither the absolute path of a socket nor HOST:PORT", value);
-        if (strlen(value) > 107 || unprintable(value))
-                return fail(error, size, "an address has at most 107 characters, none of them a backslash or a control character");
-        if (!c->listen_set || !*value)
-                listen_clear(c);
-        c->listen_set = true;
-        if (!*value)
-                return 0;
-        if (c->n_listen == CONFIG_LISTEN_MAX)
-                return fail(error, size, "at most %d listeners", CONFIG_LISTEN_MAX);
-        return listen_add(c, value);
-}
-
-static void listen_print(const ConfigKey *k, const Config *c, FILE *f) {
-        for (size_t i = 0; i < c->n_listen; i++)
-                (void) fprintf(f, "%s=%s\n", k->name, c->listen[i]);
-        if (c->n_listen == 0)
-                (void) fprintf(f, "%s=\n", k->name);
-}
-
-static bool listen_equal(const ConfigKey *k, const Config *a, const Config *b) {
-        if (a->n_listen != b->n_listen)
-                return false;
-        for (size_t i = 0; i < a->n_listen; i++)
-                if (strcmp(a->listen[i], b->listen[i]) != 0)
-                        return false;
-        return true;
-}
-
 /* ---- the table ---- */
-
-static const ConfigType type_duration = { duration_parse, duration_print, u64_equal };
-static const ConfigType type_number = { number_parse, number_print, u64_equal };
-static const ConfigType type_bytes = { bytes_parse, bytes_print, u64_equal };
-static const ConfigType type_percent = { percent_parse, percent_print, u64_equal };
-static const ConfigType type_path = { path_parse, path_print, path_equal, .needs_value = true };
-static const ConfigType type_policy = { policy_parse, policy_print, policy_equal };
-static const ConfigType type_sources = { sources_parse, sources_print, sources_equal };
-static const ConfigType type_listen = { listen_parse, listen_print, listen_equal };
 
 #define AT(member) offsetof(Config, member)
 
 const ConfigKey config_table[] = {
-        { "Sampler", "Interval", &type_duration, AT(interval_usec), CONFIG_INTERVAL_MIN_USEC, CONFIG_INTERVAL_MAX_USEC, CONFIG_RELOAD_RESTART },
-        { "Sampler", "WakePolicy", &type_policy, .reload = CONFIG_RELOAD_RESTART },
-        { "Sampler", "Sources", &type_sources, .reload = CONFIG_RELOAD_RESTART },
-        { "Store", "Path", &type_path, .reload = CONFIG_RELOAD_RESTART },
-        { "Store", "RawRetention", &type_duration, AT(raw_retention_usec), HOUR_USEC, 100 * YEAR_USEC, CONFIG_RELOAD_RESTART },
-        { "Store", "MinuteRetention", &type_duration, AT(minute_retention_usec), HOUR_USEC, 100 * YEAR_USEC, CONFIG_RELOAD_RESTART },
-        { "Store", "HourRetention", &type_duration, AT(hour_retention_usec), DAY_USEC, 100 * YEAR_USEC, CONFIG_RELOAD_RESTART },
-        { "Store", "MaxSize", &type_bytes, AT(max_size_bytes), 16ULL << 20, 1ULL << 46, CONFIG_RELOAD_RESTART },
-        { "Store", "DurableHead", &type_duration, AT(durable_head_usec), USEC_PER_SEC, 60 * USEC_PER_SEC, CONFIG_RELOAD_RESTART, .zero_is_off = true },
-        { "Http", "Listen", &type_listen, .reload = CONFIG_RELOAD_RESTART },
-        { "Http", "MaxConnections", &type_number, AT(max_connections), 1, 4096, CONFIG_RELOAD_NOW },
-        { "Http", "IdleTimeout", &type_duration, AT(idle_timeout_usec), USEC_PER_SEC, HOUR_USEC, CONFIG_RELOAD_NOW },
-        { "Events", "BreakShare", &type_percent, AT(break_share_permyriad), .reload = CONFIG_RELOAD_NOW },
-        { "Events", "BreakRate", &type_number, AT(break_rate), 0, 1000000000, CONFIG_RELOAD_NOW },
-        { "Events", "DeepIdleShare", &type_percent, AT(deep_idle_share_permyriad), .reload = CONFIG_RELOAD_NOW },
-        { "Events", "Intervals", &type_number, AT(intervals), 1, 10000, CONFIG_RELOAD_NOW },
+        { "Sampler", "Interval", &config_type_duration, AT(interval_usec), CONFIG_INTERVAL_MIN_USEC,
+                CONFIG_INTERVAL_MAX_USEC, CONFIG_RELOAD_RESTART },
+        { "Sampler", "WakePolicy", &config_type_policy, .reload = CONFIG_RELOAD_RESTART },
+        { "Sampler", "Sources", &config_type_sources, .reload = CONFIG_RELOAD_RESTART },
+        { "Store", "Path", &config_type_path, .reload = CONFIG_RELOAD_RESTART },
+        { "Store", "RawRetention", &config_type_duration, AT(raw_retention_usec), HOUR_USEC, 100 * YEAR_USEC,
+                CONFIG_RELOAD_NOW },
+        { "Store", "MinuteRetention", &config_type_duration, AT(minute_retention_usec), HOUR_USEC,
+                100 * YEAR_USEC, CONFIG_RELOAD_NOW },
+        { "Store", "HourRetention", &config_type_duration, AT(hour_retention_usec), DAY_USEC,
+                100 * YEAR_USEC, CONFIG_RELOAD_NOW },
+        { "Store", "MaxSize", &config_type_bytes, AT(max_size_bytes), 16ULL << 20, 1ULL << 46,
+                CONFIG_RELOAD_NOW },
+        { "Store", "DurableHead", &config_type_duration, AT(durable_head_usec), USEC_PER_SEC,
+                60 * USEC_PER_SEC, CONFIG_RELOAD_NOW, .zero_is_off = true },
+        { "Http", "Listen", &config_type_listen, .reload = CONFIG_RELOAD_RESTART },
+        { "Http", "MaxConnections", &config_type_number, AT(max_connections), 1, 4096, CONFIG_RELOAD_NOW },
+        { "Http", "IdleTimeout", &config_type_duration, AT(idle_timeout_usec), USEC_PER_SEC, HOUR_USEC,
+                CONFIG_RELOAD_NOW },
+        { "Events", "BreakShare", &config_type_percent, AT(break_share_permyriad),
+                .reload = CONFIG_RELOAD_NOW },
+        { "Events", "BreakRate", &config_type_number, AT(break_rate), 0, 1000000000, CONFIG_RELOAD_NOW },
+        { "Events", "DeepIdleShare", &config_type_percent, AT(deep_idle_share_permyriad),
+                .reload = CONFIG_RELOAD_NOW },
+        { "Events", "Intervals", &config_type_number, AT(intervals), 1, 10000, CONFIG_RELOAD_NOW },
 };
 const size_t config_table_n = ARRAY_SIZE(config_table);
 
 int config_init(Config *c) {
-        *c = (Config) {
+        *c = (Config){
                 .interval_usec = USEC_PER_SEC,
                 .wake_policy = WAKE_LAZY,
                 .raw_retention_usec = 3 * DAY_USEC,
@@ -309,7 +64,7 @@ int config_init(Config *c) {
                 .deep_idle_share_permyriad = 5000,
                 .intervals = 3,
         };
-        if (replace_string(&c->path, CSTATED_DEFAULT_DB) < 0 || listen_add(c, CSTATED_DEFAULT_SOCKET) < 0) {
+        if (config_set_default_words(c) < 0) {
                 config_deinit(c);
                 return -ENOMEM;
         }
@@ -317,7 +72,7 @@ int config_init(Config *c) {
 }
 
 void config_deinit(Config *c) {
-        listen_clear(c);
+        config_listen_clear(c);
         free(c->sources);
         free(c->path);
         c->sources = c->path = NULL;
@@ -325,7 +80,7 @@ void config_deinit(Config *c) {
 
 int config_key_set(const ConfigKey *k, Config *c, const char *value, char *error, size_t size) {
         if (!*value && k->type->needs_value)
-                return fail(error, size, "a value is needed");
+                return config_refuse(error, size, "a value is needed");
         return k->type->parse(k, c, value, error, size);
 }
 
@@ -343,15 +98,17 @@ bool config_section_exists(const char *section) {
         return false;
 }
 
-int config_set(Config *c, const char *what, const char *section, const char *key, const char *value, bool first, const ConfigReport *report) {
+int config_set(Config *c, const char *what, const char *section, const char *key, const char *value,
+        bool first, const ConfigReport *report) {
         const ConfigKey *k = config_key_find(section, key);
         char error[256], text[320];
         int r;
 
         assert(k);
-        if (first && k->type == &type_listen)
+        if (first && k->type == &config_type_listen)
                 c->listen_set = false;
-        r = *value ? config_key_set(k, c, value, error, sizeof(error)) : fail(error, sizeof(error), "a value is needed");
+        r = *value ? config_key_set(k, c, value, error, sizeof(error))
+                   : config_refuse(error, sizeof(error), "a value is needed");
         if (r == -EINVAL) {
                 (void) snprintf(text, sizeof(text), "%s: %s", what, error);
                 report->fn(report->userdata, true, NULL, 0, text);
@@ -361,15 +118,18 @@ int config_set(Config *c, const char *what, const char *section, const char *key
 
 int config_validate(const Config *c, const ConfigReport *report) {
         if (c->minute_retention_usec > c->hour_retention_usec) {
-                report->fn(report->userdata, true, NULL, 0, "[Store] MinuteRetention= is longer than HourRetention=");
+                report->fn(report->userdata, true, NULL, 0,
+                        "[Store] MinuteRetention= is longer than HourRetention=");
                 return -EINVAL;
         }
         if (c->raw_retention_usec > c->minute_retention_usec)
-                report->fn(report->userdata, false, NULL, 0, "[Store] RawRetention= is longer than MinuteRetention=, which is unusual");
+                report->fn(report->userdata, false, NULL, 0,
+                        "[Store] RawRetention= is longer than MinuteRetention=, which is unusual");
         for (size_t i = 0; i < c->n_listen; i++)
                 for (size_t j = 0; j < i; j++)
                         if (strcmp(c->listen[i], c->listen[j]) == 0) {
-                                report->fn(report->userdata, true, NULL, 0, "[Http] Listen= names the same address twice");
+                                report->fn(report->userdata, true, NULL, 0,
+                                        "[Http] Listen= names the same address twice");
                                 return -EINVAL;
                         }
         return 0;
@@ -388,7 +148,20 @@ void config_print(const Config *c, FILE *f) {
         }
 }
 
-size_t config_compare(const Config *a, const Config *b, void (*fn)(void *userdata, const char *section, const char *key, ConfigReload reload), void *userdata) {
+void config_take_reloadable(Config *c, const Config *next) {
+        for (size_t i = 0; i < config_table_n; i++) {
+                const ConfigKey *k = &config_table[i];
+
+                if (k->reload != CONFIG_RELOAD_NOW)
+                        continue;
+                assert(k->type->is_u64); /* no string has to be taken over so far */
+                *config_u64(k, c) = *config_u64_const(k, next);
+        }
+}
+
+size_t config_compare(const Config *a, const Config *b,
+        void (*fn)(void *userdata, const char *section, const char *key, ConfigReload reload),
+        void *userdata) {
         size_t n = 0;
 
         for (size_t i = 0; i < config_table_n; i++) {

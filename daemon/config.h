@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The configuration: one table {section, key, type, offset, bounds, reload class} from which parsing, printing,
- * comparing and the documentation of reload follow. Command-line options go through the same parsers.
+ * The configuration: one table {section, key, type, offset, bounds, reload class} from which parsing,
+ * printing, comparing and the documentation of reload follow. Command-line options go through the same
+ * parsers.
  */
 
 #include <stdbool.h>
@@ -14,8 +15,8 @@
 #include "cstated/macro.h"
 #include "sampler/source.h"
 
-#define CONFIG_LISTEN_MAX 16
-#define CONFIG_FILE_MAX (256u * 1024)
+#define CONFIG_LISTEN_MAX        16
+#define CONFIG_FILE_MAX          (256u * 1024)
 #define CONFIG_INTERVAL_MIN_USEC (100 * 1000ULL)
 #define CONFIG_INTERVAL_MAX_USEC (60 * 1000000ULL)
 
@@ -54,14 +55,17 @@ int config_init(Config *c);
 void config_deinit(Config *c);
 
 /*
- * Pure: applies one file's text. Unknown sections and keys are reported as warnings, invalid values as fatal; the whole
- * text is read either way. 0, -EINVAL where anything was fatal, -ENOMEM.
+ * Pure: applies one file's text. Unknown sections and keys are reported as warnings, invalid values as
+ * fatal; the whole text is read either way. 0, -EINVAL where anything was fatal, -ENOMEM.
  */
 int config_parse_text(Config *c, const char *file, const char *text, size_t n, const ConfigReport *report);
-/* The file and file.d/ *.conf in the order of their names. A missing file is -ENOENT if must_exist, else nothing. */
+/* The file and file.d/ *.conf in the order of their names. A missing file is -ENOENT if must_exist, else
+ * nothing. */
 int config_load(Config *c, const char *file, bool must_exist, const ConfigReport *report);
-/* One key, by an option named `what` ("--interval"). first: an earlier list is forgotten. -EINVAL is reported. */
-int config_set(Config *c, const char *what, const char *section, const char *key, const char *value, bool first, const ConfigReport *report);
+/* One key, by an option named `what` ("--interval"). first: an earlier list is forgotten. -EINVAL is
+ * reported. */
+int config_set(Config *c, const char *what, const char *section, const char *key, const char *value,
+        bool first, const ConfigReport *report);
 /* What no single key can tell. -EINVAL is reported. */
 int config_validate(const Config *c, const ConfigReport *report);
 
@@ -73,5 +77,9 @@ typedef enum ConfigReload {
         CONFIG_RELOAD_RESTART, /* takes effect at the next start */
 } ConfigReload;
 
+/* Copies the values of all keys that a reload applies. */
+void config_take_reloadable(Config *c, const Config *next);
 /* Calls fn for each key in which a and b differ: "[Http] IdleTimeout=". Returns how many. */
-size_t config_compare(const Config *a, const Config *b, void (*fn)(void *userdata, const char *section, const char *key, ConfigReload reload), void *userdata);
+size_t config_compare(const Config *a, const Config *b,
+        void (*fn)(void *userdata, const char *section, const char *key, ConfigReload reload),
+        void *userdata);

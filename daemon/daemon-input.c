@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames from the sampler's socket, before everything else in the loop, or from a file, between everything else; and
- * the housekeeping of the store in idle moments.
+ * Frames from the sampler's socket, before everything else in the loop, or from a file, between everything
+ * else; and the housekeeping of the store in idle moments.
  */
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "cstated/timespan.h"
 #include "daemon-private.h"
 
-#define READ_SIZE (256 * 1024)
+#define READ_SIZE   (256 * 1024)
 #define REPLAY_SIZE (64 * 1024)
 
 /* Our own cost, for status. */
@@ -107,7 +107,8 @@ static int on_replay(sd_event_source *s, void *userdata) {
         if (n < 0)
                 log_error("replay: %s", strerror(errno));
         else
-                log_notice("replay: %" PRIu64 " ticks read; serving until stopped", ingest_n_ticks(d->ingest));
+                log_notice(
+                        "replay: %" PRIu64 " ticks read; serving until stopped", ingest_n_ticks(d->ingest));
         if (d->store)
                 (void) store_flush(d->store);
         open_reader(d);

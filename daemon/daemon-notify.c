@@ -22,8 +22,9 @@ static void compose(const Daemon *d, char *buf, size_t size) {
                 n_faulty += s->sources[i].state == SOURCE_DENIED || s->sources[i].state == SOURCE_ERROR;
         }
         timespan_format(d->service.interval_usec, interval, sizeof(interval));
-        (void) snprintf(buf, size, "%s %u CPUs every %s; %u of %u sources give counters%s%s%s", d->options->replay_fd >= 0 ? "Replaying" : "Sampling",
-                m ? m->n_cpus : 0, interval, n_ok, s ? s->n_sources : 0, n_faulty ? ", some are denied or faulty" : "",
+        (void) snprintf(buf, size, "%s %u CPUs every %s; %u of %u sources give counters%s%s%s",
+                d->options->replay_fd >= 0 ? "Replaying" : "Sampling", m ? m->n_cpus : 0, interval, n_ok,
+                s ? s->n_sources : 0, n_faulty ? ", some are denied or faulty" : "",
                 degraded ? "; store degraded: " : "", degraded ? problem : "");
 }
 
@@ -60,11 +61,13 @@ int daemon_start_watchdog(Daemon *d) {
         const char *usec = getenv("WATCHDOG_USEC");
         int r;
 
-        if (watchdog_plan(usec, getenv("WATCHDOG_PID"), getpid(), d->config->interval_usec, &d->watchdog) < 0)
+        if (watchdog_plan(usec, getenv("WATCHDOG_PID"), getpid(), d->config->interval_usec, &d->watchdog) <
+                0)
                 log_warning("WATCHDOG_USEC=%s is not understood: no watchdog", usec);
         if (!d->watchdog.timer_usec)
                 return 0;
-        r = sd_event_add_time_relative(d->loop, &d->pinger, CLOCK_MONOTONIC, d->watchdog.timer_usec, d->watchdog.timer_usec / 10 + 1, on_pinger, d);
+        r = sd_event_add_time_relative(d->loop, &d->pinger, CLOCK_MONOTONIC, d->watchdog.timer_usec,
+                d->watchdog.timer_usec / 10 + 1, on_pinger, d);
         if (r < 0)
                 return r;
         (void) sd_event_source_set_description(d->pinger, "watchdog");
@@ -77,21 +80,20 @@ static void log_change(void *userdata, const char *section, const char *key, Con
         if (reload == CONFIG_RELOAD_NOW)
                 log_notice("reload: [%s] %s= applied", section, key);
         else
-                log_warning("reload: [%s] %s= changed, takes effect when cstated is restarted", section, key);
+                log_warning(
+                        "reload: [%s] %s= changed, takes effect when cstated is restarted", section, key);
 }
 
 static void apply(Daemon *d, const Config *next) {
         HttpConfig http = HTTP_CONFIG_INIT;
+        StoreConfig limits = STORE_CONFIG_INIT;
 
-        d->config->max_connections = next->max_connections;
-        d->config->idle_timeout_usec = next->idle_timeout_usec;
-        d->config->break_share_permyriad = next->break_share_permyriad;
-        d->config->break_rate = next->break_rate;
-        d->config->deep_idle_share_permyriad = next->deep_idle_share_permyriad;
-        d->config->intervals = next->intervals;
+        config_take_reloadable(d->config, next);
         http.max_connections = (unsigned) next->max_connections;
         http.idle_timeout_usec = next->idle_timeout_usec;
         http_reconfigure(d->http, &http);
+        daemon_store_limits(next, &limits);
+        store_set_limits(d->store, &limits);
 }
 
 void daemon_reload(Daemon *d) {

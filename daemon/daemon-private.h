@@ -25,14 +25,17 @@ typedef struct Daemon {
         uint64_t start_mono_us, frame_mono_us; /* of the last tick, 0: none */
         uint64_t minute;                       /* wall minute of the last housekeeping */
         bool ready, stopping;
-        int status; /* exit status */
+        int status;     /* exit status */
         char said[512]; /* last STATUS= */
 } Daemon;
 
-uint64_t daemon_now_us(void);  /* wall clock */
+uint64_t daemon_now_us(void); /* wall clock */
 uint64_t daemon_mono_us(void);
 /* Ends the loop with that status. */
 void daemon_end(Daemon *d, int status);
+
+/* The part of the store's configuration that can change while it is open. */
+void daemon_store_limits(const Config *c, StoreConfig *ret);
 
 /* ---- daemon-input.c ---- */
 

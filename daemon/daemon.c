@@ -2,9 +2,9 @@
 /*
  * The server's life: everything is made, the loop runs, everything goes in the opposite order. It ends
  *
- *   when told to (SIGTERM, SIGINT): the sampler's socket is closed, its end awaited for a second at most, status 0;
- *   when the sampler ends by itself: the open minute is closed and the status is a failure, so that systemd starts both anew;
- *   when a frame is damaged: as if the sampler had ended.
+ *   when told to (SIGTERM, SIGINT): the sampler's socket is closed, its end awaited for a second at most,
+ * status 0; when the sampler ends by itself: the open minute is closed and the status is a failure, so that
+ * systemd starts both anew; when a frame is damaged: as if the sampler had ended.
  */
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "daemon-private.h"
 
 #define STOP_GRACE_USEC USEC_PER_SEC
-#define MIGRATION_USEC (60 * USEC_PER_SEC) /* from one word of progress to the next */
+#define MIGRATION_USEC  (60 * USEC_PER_SEC) /* from one word of progress to the next */
 
 static uint64_t clock_us(clockid_t id) {
         struct timespec t = {};
@@ -92,7 +92,8 @@ static int on_child(sd_event_source *s, const siginfo_t *si, void *userdata) {
                 daemon_end(d, EXIT_SUCCESS);
                 return 0;
         }
-        log_event(LOG_LEVEL_ERROR, CSTATED_MESSAGE_SAMPLER_DIED, NULL, "the sampler ended (%s %d): so do we, for a fresh start",
+        log_event(LOG_LEVEL_ERROR, CSTATED_MESSAGE_SAMPLER_DIED, NULL,
+                "the sampler ended (%s %d): so do we, for a fresh start",
                 killed ? "killed by signal" : "exit status", si->si_status);
         (void) sd_notify(0, "STATUS=The sampler ended");
         daemon_end(d, EXIT_FAILURE);
@@ -101,9 +102,18 @@ static int on_child(sd_event_source *s, const siginfo_t *si, void *userdata) {
 
 /* ---- beginnings ---- */
 
+void daemon_store_limits(const Config *c, StoreConfig *ret) {
+        ret->raw_retention_usec = c->raw_retention_usec;
+        ret->minute_retention_usec = c->minute_retention_usec;
+        ret->hour_retention_usec = c->hour_retention_usec;
+        ret->max_size_bytes = c->max_size_bytes;
+        ret->durable_head_usec = c->durable_head_usec;
+}
+
 /* A long migration is no hang. */
 static void on_migration(void *userdata) {
-        (void) sd_notifyf(0, "STATUS=Bringing the database to this version's form\nEXTEND_TIMEOUT_USEC=%llu", MIGRATION_USEC);
+        (void) sd_notifyf(0, "STATUS=Bringing the database to this version's form\nEXTEND_TIMEOUT_USEC=%llu",
+                MIGRATION_USEC);
 }
 
 static int open_store(Daemon *d) {
@@ -118,11 +128,7 @@ static int open_store(Daemon *d) {
                 (void) snprintf(dir, sizeof(dir), "%.*s", (int) strcspn(runtime, ":"), runtime);
         sc.path = c->path;
         sc.runtime_dir = dir[0] ? dir : NULL;
-        sc.raw_retention_usec = c->raw_retention_usec;
-        sc.minute_retention_usec = c->minute_retention_usec;
-        sc.hour_retention_usec = c->hour_retention_usec;
-        sc.max_size_bytes = c->max_size_bytes;
-        sc.durable_head_usec = c->durable_head_usec;
+        daemon_store_limits(c, &sc);
         sc.progress = on_migration;
         (void) sd_notifyf(0, "STATUS=Opening %s", c->path);
         r = store_open(&sc, daemon_now_us(), &d->store);
@@ -222,7 +228,9 @@ int daemon_run(const DaemonOptions *o) {
                 .statm_fd = -1,
                 .sampler = o->launch->sampler,
                 .start_mono_us = daemon_mono_us(),
-                .service = { .start_us = daemon_now_us(), .interval_usec = o->config->interval_usec, .now_us = daemon_now_us },
+                .service = { .start_us = daemon_now_us(),
+                        .interval_usec = o->config->interval_usec,
+                        .now_us = daemon_now_us },
         };
         int r;
 

@@ -7,9 +7,9 @@
 #include "launch.h"
 
 typedef struct DaemonOptions {
-        Config *config;  /* in force; a reload changes what it may */
-        Launch *launch;  /* its descriptors are taken over */
-        int replay_fd;   /* frames of a file instead of a sampler, or -1 */
+        Config *config; /* in force; a reload changes what it may */
+        Launch *launch; /* its descriptors are taken over */
+        int replay_fd;  /* frames of a file instead of a sampler, or -1 */
         /* Reads the configuration again as at start: 0, or <0 after having said why. */
         int (*load)(void *userdata, Config *ret);
         void *userdata;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One turn of the server: machine, status, event and tick frames, each a few lines. A new machine is told to the store
- * with the first tick under it, since only ticks carry a time, and a replayed file's time is not ours.
+ * One turn of the server: machine, status, event and tick frames, each a few lines. A new machine is told to
+ * the store with the first tick under it, since only ticks carry a time, and a replayed file's time is not
+ * ours.
  */
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include "model/alarms.h"
 #include "model/errata.h"
 
-#define KINDS_MAX 16
+#define KINDS_MAX   16
 #define REPEAT_USEC (60 * USEC_PER_SEC)
 
 struct Ingest {
@@ -118,15 +119,17 @@ static void log_source(const SourceStatus *s) {
 
         (void) snprintf(source, sizeof(source), "CSTATED_SOURCE=%s", s->name);
         (void) snprintf(state, sizeof(state), "CSTATED_SOURCE_STATE=%s", source_state_name(s->state));
-        log_event(trouble ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, CSTATED_MESSAGE_SOURCE, fields, "source %s: %s%s%s%s%s", s->name,
-                source_state_name(s->state), s->error ? ", " : "", s->error ? strerror(s->error) : "", s->hint[0] ? ": " : "", s->hint);
+        log_event(trouble ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, CSTATED_MESSAGE_SOURCE, fields,
+                "source %s: %s%s%s%s%s", s->name, source_state_name(s->state), s->error ? ", " : "",
+                s->error ? strerror(s->error) : "", s->hint[0] ? ": " : "", s->hint);
 }
 
 /* What is fine from the start is not worth a line. */
 static bool source_is_news(const Ingest *i, const SourceStatus *s) {
         for (uint32_t k = 0; i->has_status && k < i->status.n_sources; k++)
                 if (strcmp(i->status.sources[k].name, s->name) == 0)
-                        return i->status.sources[k].state != s->state || i->status.sources[k].error != s->error;
+                        return i->status.sources[k].state != s->state ||
+                               i->status.sources[k].error != s->error;
         return s->state != SOURCE_OK && s->state != SOURCE_DISABLED;
 }
 
@@ -141,7 +144,8 @@ void ingest_check_store(Ingest *i) {
                 return;
         i->store_degraded = degraded;
         if (degraded)
-                log_event(LOG_LEVEL_WARNING, CSTATED_MESSAGE_STORE, NULL, "store degraded, samples are kept in memory: %s", problem);
+                log_event(LOG_LEVEL_WARNING, CSTATED_MESSAGE_STORE, NULL,
+                        "store degraded, samples are kept in memory: %s", problem);
         else
                 log_event(LOG_LEVEL_NOTICE, CSTATED_MESSAGE_STORE, NULL, "store well again");
 }
@@ -193,7 +197,8 @@ static void log_frame_event(Ingest *i, const FrameEvent *e) {
                 return;
         }
         if (i->kinds[k].n_silent)
-                log_notice("%s: %s (and %u more since the last such message)", e->kind, e->text, i->kinds[k].n_silent);
+                log_notice("%s: %s (and %u more since the last such message)", e->kind, e->text,
+                        i->kinds[k].n_silent);
         else
                 log_notice("%s: %s", e->kind, e->text);
         (void) snprintf(i->kinds[k].kind, sizeof(i->kinds[k].kind), "%s", e->kind);
@@ -223,7 +228,9 @@ static void tell_alarm(Ingest *i, const AlarmEvent *e, uint64_t time_us) {
 
         (void) snprintf(cpu, sizeof(cpu), "CSTATED_CPU=%" PRId64, e->cpu);
         if (e->begins)
-                log_event(LOG_LEVEL_WARNING, e->kind == ALARM_BREAK_STORM ? CSTATED_MESSAGE_BREAK_STORM : CSTATED_MESSAGE_DEEP_IDLE_LOST,
+                log_event(LOG_LEVEL_WARNING,
+                        e->kind == ALARM_BREAK_STORM ? CSTATED_MESSAGE_BREAK_STORM
+                                                     : CSTATED_MESSAGE_DEEP_IDLE_LOST,
                         fields, "%s: %s", kind, e->text);
         else
                 log_notice("%s: %s", kind, e->text);

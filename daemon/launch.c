@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sampler is forked first of all, so that it inherits neither a listener nor a database nor a loop; listeners are
- * bound while the right to do so is there; then nothing is left that needs a privilege.
+ * The sampler is forked first of all, so that it inherits neither a listener nor a database nor a loop;
+ * listeners are bound while the right to do so is there; then nothing is left that needs a privilege.
  */
 
 #include <errno.h>
@@ -34,8 +34,11 @@ static int refuse_tcp_under_systemd(const Config *c) {
                 return 0;
         for (size_t i = 0; i < c->n_listen; i++)
                 if (c->listen[i][0] != '/') {
-                        log_error("Listen=%s: the service has no network (PrivateNetwork=yes); let cstated.socket listen by a drop-in, "
-                                "/etc/systemd/system/cstated.socket.d/tcp.conf with [Socket] ListenStream=%s", c->listen[i], c->listen[i]);
+                        log_error("Listen=%s: the service has no network (PrivateNetwork=yes); let "
+                                  "cstated.socket listen by a drop-in, "
+                                  "/etc/systemd/system/cstated.socket.d/tcp.conf with [Socket] "
+                                  "ListenStream=%s",
+                                c->listen[i], c->listen[i]);
                         return CSTATED_EXIT_CONFIG;
                 }
         return 0;
@@ -51,8 +54,11 @@ static int take_systemd_sockets(Launch *l) {
         for (int i = 0; i < n; i++) {
                 int fd = SD_LISTEN_FDS_START + i;
 
-                if (l->n_listeners == HTTP_LISTENERS_MAX || sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
-                        log_error("descriptor %d passed by systemd is no listening stream socket, or one too many", fd);
+                if (l->n_listeners == HTTP_LISTENERS_MAX ||
+                        sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
+                        log_error("descriptor %d passed by systemd is no listening stream socket, or one "
+                                  "too many",
+                                fd);
                         return EXIT_FAILURE;
                 }
                 l->listeners[l->n_listeners++] = fd;
@@ -76,14 +82,17 @@ static int open_listener(Launch *l, const char *address) {
         if (address[0] == '/') {
                 r = privilege_make_socket_directory(&l->user, address);
                 if (r < 0) {
-                        log_error("%s: its directory cannot be made: %s (see --listen)", address, strerror(-r));
+                        log_error("%s: its directory cannot be made: %s (see --listen)", address,
+                                strerror(-r));
                         return EXIT_FAILURE;
                 }
         }
-        n = listener_open(address, l->user.change ? l->user.uid : (uid_t) -1, geteuid() == 0 ? l->user.socket_group : (gid_t) -1,
-                l->listeners + l->n_listeners, HTTP_LISTENERS_MAX - l->n_listeners, &why);
+        n = listener_open(address, l->user.change ? l->user.uid : (uid_t) -1,
+                geteuid() == 0 ? l->user.socket_group : (gid_t) -1, l->listeners + l->n_listeners,
+                HTTP_LISTENERS_MAX - l->n_listeners, &why);
         if (n < 0) {
-                log_error("cannot listen on %s: %s (%s)", address, why ? why : "no reason known", strerror(-n));
+                log_error("cannot listen on %s: %s (%s)", address, why ? why : "no reason known",
+                        strerror(-n));
                 return EXIT_FAILURE;
         }
         for (int i = 0; i < n; i++)
@@ -104,7 +113,8 @@ static int open_listeners(const Config *c, Launch *l) {
         return 0;
 }
 
-/* Signals become events of the server's loop; the sampler must not be ended by those of its terminal either. */
+/* Signals become events of the server's loop; the sampler must not be ended by those of its terminal either.
+ */
 static void block_signals(void) {
         sigset_t set;
 
@@ -189,7 +199,8 @@ static void remove_socket(int fd) {
         struct sockaddr_un sa = {};
         socklen_t n = sizeof(sa);
 
-        if (getsockname(fd, (struct sockaddr *) &sa, &n) == 0 && sa.sun_family == AF_UNIX && sa.sun_path[0] == '/')
+        if (getsockname(fd, (struct sockaddr *) &sa, &n) == 0 && sa.sun_family == AF_UNIX &&
+                sa.sun_path[0] == '/')
                 (void) unlink(sa.sun_path);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Command line of cstated. Options override the configuration and go through the same parsers; they are applied again
- * at each reload.
+ * Command line of cstated. Options override the configuration and go through the same parsers; they are
+ * applied again at each reload.
  */
 
 #include <errno.h>
@@ -44,26 +44,26 @@ static bool arg_print_config, arg_check_config;
 
 static void help(void) {
         (void) printf("usage: cstated [OPTION]...\n"
-                "\n"
-                "Samples idle states, wakeups and power; keeps the history; serves it.\n"
-                "Stays in the foreground. Options override the configuration.\n"
-                "\n"
-                "  --config FILE        instead of %s;\n"
-                "                       FILE.d/*.conf are read after it\n"
-                "  --db FILE            the history [%s]\n"
-                "  --listen ADDRESS     SOCKET or HOST:PORT, repeatable\n"
-                "                       [%s]\n"
-                "  --interval DURATION  between samples, 100ms to 60s [1s]\n"
-                "  --wake-policy NAME   local, lazy or always\n"
-                "  --sources LIST       cpuidle,irq or all but some: -perf,-idletrace\n"
-                "  --record FILE        also write what is sampled to FILE\n"
-                "  --replay FILE        serve a recorded FILE instead of sampling\n"
-                "  --print-config       print the configuration in force and exit\n"
-                "  --check-config       say whether the configuration is valid and exit\n"
-                "  --version            print the version and exit\n"
-                "  -h, --help           this text\n"
-                "\n"
-                "Exit status: 0 stopped, 1 failure, 2 usage, 78 configuration or database.\n",
+                      "\n"
+                      "Samples idle states, wakeups and power; keeps the history; serves it.\n"
+                      "Stays in the foreground. Options override the configuration.\n"
+                      "\n"
+                      "  --config FILE        instead of %s;\n"
+                      "                       FILE.d/*.conf are read after it\n"
+                      "  --db FILE            the history [%s]\n"
+                      "  --listen ADDRESS     SOCKET or HOST:PORT, repeatable\n"
+                      "                       [%s]\n"
+                      "  --interval DURATION  between samples, 100ms to 60s [1s]\n"
+                      "  --wake-policy NAME   local, lazy or always\n"
+                      "  --sources LIST       cpuidle,irq or all but some: -perf,-idletrace\n"
+                      "  --record FILE        also write what is sampled to FILE\n"
+                      "  --replay FILE        serve a recorded FILE instead of sampling\n"
+                      "  --print-config       print the configuration in force and exit\n"
+                      "  --check-config       say whether the configuration is valid and exit\n"
+                      "  --version            print the version and exit\n"
+                      "  -h, --help           this text\n"
+                      "\n"
+                      "Exit status: 0 stopped, 1 failure, 2 usage, 78 configuration or database.\n",
                 CSTATED_DEFAULT_CONFIG, CSTATED_DEFAULT_DB, CSTATED_DEFAULT_SOCKET);
 }
 
@@ -90,13 +90,14 @@ static int add_override(const char *what, const char *section, const char *key, 
                 log_error("too many options");
                 return -EINVAL;
         }
-        arg_overrides[arg_n_overrides++] = (Override) { what, section, key, value };
+        arg_overrides[arg_n_overrides++] = (Override){ what, section, key, value };
         return 0;
 }
 
 static int add_listen(const char *value) {
         /* A socket may be named relative to here; HOST:PORT holds no slash. */
-        return add_override("--listen", "Http", "Listen", strchr(value, '/') ? absolute(value) : strdup(value));
+        return add_override(
+                "--listen", "Http", "Listen", strchr(value, '/') ? absolute(value) : strdup(value));
 }
 
 /* 0: go on; 1: done, exit 0; <0: usage. */
@@ -192,7 +193,8 @@ static int check_overrides(void) {
         int r = config_init(&c);
 
         for (size_t i = 0; r >= 0 && i < arg_n_overrides; i++)
-                r = config_set(&c, arg_overrides[i].what, arg_overrides[i].section, arg_overrides[i].key, arg_overrides[i].value, false, &config_report);
+                r = config_set(&c, arg_overrides[i].what, arg_overrides[i].section, arg_overrides[i].key,
+                        arg_overrides[i].value, false, &config_report);
         config_deinit(&c);
         return r;
 }
@@ -205,7 +207,8 @@ static int apply_overrides(Config *c) {
                 const Override *o = &arg_overrides[i];
                 bool listen = strcmp(o->key, "Listen") == 0;
 
-                r = config_set(c, o->what, o->section, o->key, o->value, listen && first_listen, &config_report);
+                r = config_set(
+                        c, o->what, o->section, o->key, o->value, listen && first_listen, &config_report);
                 first_listen = first_listen && !listen;
         }
         return r;
@@ -218,7 +221,8 @@ static int load_config(void *userdata, Config *ret) {
         r = config_init(&c);
         if (r < 0)
                 return r;
-        r = config_load(&c, arg_config ? arg_config : CSTATED_DEFAULT_CONFIG, arg_config != NULL, &config_report);
+        r = config_load(
+                &c, arg_config ? arg_config : CSTATED_DEFAULT_CONFIG, arg_config != NULL, &config_report);
         if (r >= 0)
                 r = apply_overrides(&c);
         if (r >= 0)
@@ -268,7 +272,8 @@ static int run(Config *c) {
                 /* The sampler writes it. */
                 if (record_fd >= 0)
                         (void) close(TAKE_FD(record_fd));
-                r = daemon_run(&(DaemonOptions) { .config = c, .launch = &l, .replay_fd = replay_fd, .load = load_config });
+                r = daemon_run(&(DaemonOptions){
+                        .config = c, .launch = &l, .replay_fd = replay_fd, .load = load_config });
         }
         launch_deinit(&l);
         return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Users and capabilities. Dropping works in this order: bounding set (needs CAP_SETPCAP), groups and user (need
- * CAP_SETUID, CAP_SETGID), then the sets themselves; leaving uid 0 clears the permitted set by itself, staying does not.
+ * Users and capabilities. Dropping works in this order: bounding set (needs CAP_SETPCAP), groups and user
+ * (need CAP_SETUID, CAP_SETGID), then the sets themselves; leaving uid 0 clears the permitted set by itself,
+ * staying does not.
  */
 
 #include <errno.h>
@@ -61,6 +62,19 @@ static int make_directories(const char *dir, mode_t mode) {
         return errno == EEXIST ? 0 : -errno;
 }
 
+/* In a user namespace a file can belong to somebody who does not exist there. */
+static bool user_is_mapped(uid_t uid) {
+        _cleanup_(fclosep) FILE *f = fopen("/proc/self/uid_map", "re");
+        unsigned first, outside, n;
+
+        if (!f)
+                return true;
+        while (fscanf(f, "%u %u %u", &first, &outside, &n) == 3)
+                if (uid >= first && uid - first < n)
+                        return true;
+        return false;
+}
+
 static void find_owner(const char *dir, ServerUser *u) {
         struct stat st;
 
@@ -70,6 +84,11 @@ static void find_owner(const char *dir, ServerUser *u) {
         }
         if (st.st_uid == 0) {
                 note(u, "runs as uid 0 with empty capability sets: root owns the database's directory");
+                return;
+        }
+        if (!user_is_mapped(st.st_uid)) {
+                note(u, "runs as uid 0 with empty capability sets: the owner of the database's directory "
+                        "is nobody here");
                 return;
         }
         u->change = true;
@@ -96,7 +115,8 @@ int privilege_find_user(const char *db_path, ServerUser *ret) {
 
         if (gr)
                 u.socket_group = gr->gr_gid;
-        if (!directory_of(db_path, dir, sizeof(dir)) || !directory_of(CSTATED_DEFAULT_DB, default_dir, sizeof(default_dir)))
+        if (!directory_of(db_path, dir, sizeof(dir)) ||
+                !directory_of(CSTATED_DEFAULT_DB, default_dir, sizeof(default_dir)))
                 return -ENAMETOOLONG;
         (void) make_directories(dir, 0750);
         if (u.uid == 0 && pw && strcmp(dir, default_dir) == 0)
@@ -140,7 +160,8 @@ static int set_capabilities(const cap_value_t *keep, size_t n_keep) {
 
                 if (cap_get_flag(now, keep[i], CAP_PERMITTED, &have) < 0 || have == CAP_CLEAR)
                         continue;
-                if (cap_set_flag(next, CAP_PERMITTED, 1, &keep[i], CAP_SET) < 0 || cap_set_flag(next, CAP_EFFECTIVE, 1, &keep[i], CAP_SET) < 0)
+                if (cap_set_flag(next, CAP_PERMITTED, 1, &keep[i], CAP_SET) < 0 ||
+                        cap_set_flag(next, CAP_EFFECTIVE, 1, &keep[i], CAP_SET) < 0)
                         r = -errno;
         }
         if (r == 0 && cap_set_proc(next) < 0)
@@ -152,11 +173,13 @@ static int set_capabilities(const cap_value_t *keep, size_t n_keep) {
         return r;
 }
 
-/* The socket's group stays with us as a supplementary one, so that the server can be asked by what it serves. */
+/* The socket's group stays with us as a supplementary one, so that the server can be asked by what it
+ * serves. */
 static int change_user(const ServerUser *u) {
         size_t n = u->socket_group != (gid_t) -1 && u->socket_group != u->gid ? 1 : 0;
 
-        if (setgroups(n, &u->socket_group) < 0 || setresgid(u->gid, u->gid, u->gid) < 0 || setresuid(u->uid, u->uid, u->uid) < 0)
+        if (setgroups(n, &u->socket_group) < 0 || setresgid(u->gid, u->gid, u->gid) < 0 ||
+                setresuid(u->uid, u->uid, u->uid) < 0)
                 return -errno;
         return 0;
 }
@@ -169,7 +192,8 @@ int privilege_drop(ServerUser *u) {
                 r = change_user(u);
                 if (r < 0 && geteuid() == 0) {
                         u->change = false;
-                        note(u, "runs as uid 0 with empty capability sets: uid %u cannot be taken (%s)", (unsigned) u->uid, strerror(-r));
+                        note(u, "runs as uid 0 with empty capability sets: uid %u cannot be taken (%s)",
+                                (unsigned) u->uid, strerror(-r));
                 } else if (r < 0)
                         return r;
         }

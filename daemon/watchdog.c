@@ -11,7 +11,7 @@
 int watchdog_plan(const char *usec, const char *pid, pid_t self, uint64_t interval_usec, Watchdog *ret) {
         uint64_t timeout, owner;
 
-        *ret = (Watchdog) {};
+        *ret = (Watchdog){};
         if (!usec)
                 return 0;
         if (pid && num_parse_u64(pid, &owner) < 0)
@@ -20,7 +20,7 @@ int watchdog_plan(const char *usec, const char *pid, pid_t self, uint64_t interv
                 return 0;
         if (num_parse_u64(usec, &timeout) < 0 || timeout == 0 || timeout == UINT64_MAX)
                 return -EINVAL;
-        *ret = (Watchdog) {
+        *ret = (Watchdog){
                 .enabled = true,
                 .timeout_usec = timeout,
                 .timer_usec = timeout / 2 < interval_usec ? MAX(timeout / 2, TIMER_MIN_USEC) : 0,

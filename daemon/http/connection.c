@@ -2,12 +2,12 @@
 /*
  * Deadlines of connections. A connection is in one of two phases, and each has its own clock:
  *
- *   head  the first head must be complete head_timeout after accept, a further one idle_timeout after the last reply
- *   busy  total_timeout from the complete head, and idle_timeout without a byte moving
+ *   head  the first head must be complete head_timeout after accept, a further one idle_timeout after the
+ * last reply busy  total_timeout from the complete head, and idle_timeout without a byte moving
  *
- * One timer serves all: it stands at the earliest deadline known when it was set, and is set again when it fires, so
- * that a busy connection does not move it with every byte. Killing is shutdown(2): libmicrohttpd, which owns the
- * descriptor, then sees the end of the stream.
+ * One timer serves all: it stands at the earliest deadline known when it was set, and is set again when it
+ * fires, so that a busy connection does not move it with every byte. Killing is shutdown(2): libmicrohttpd,
+ * which owns the descriptor, then sees the end of the stream.
  */
 
 #include <sys/socket.h>
@@ -40,7 +40,8 @@ void connection_arm(Http *h, const Connection *c) {
         if (deadline == UINT64_MAX)
                 return;
         (void) sd_event_source_get_enabled(h->deadline, &enabled);
-        if (enabled != SD_EVENT_OFF && sd_event_source_get_time(h->deadline, &armed) >= 0 && armed <= deadline)
+        if (enabled != SD_EVENT_OFF && sd_event_source_get_time(h->deadline, &armed) >= 0 &&
+                armed <= deadline)
                 return;
         (void) sd_event_source_set_time(h->deadline, deadline);
         (void) sd_event_source_set_enabled(h->deadline, SD_EVENT_ONESHOT);
@@ -115,7 +116,8 @@ bool connection_evict(Http *h) {
         Connection *oldest = NULL;
 
         for (Connection *c = h->connections; c; c = c->next)
-                if (!c->dead && c->phase == CONNECTION_HEAD && (!oldest || c->phase_usec <= oldest->phase_usec))
+                if (!c->dead && c->phase == CONNECTION_HEAD &&
+                        (!oldest || c->phase_usec <= oldest->phase_usec))
                         oldest = c;
         if (!oldest)
                 return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* Shared by the files of this room: http.c (loop, listeners), request.c (one exchange), stream.c (bodies in pieces), connection.c (deadlines). */
+/* Shared by the files of this room: http.c (loop, listeners), request.c (one exchange), stream.c (bodies in
+ * pieces), connection.c (deadlines). */
 
 #include <microhttpd.h>
 
@@ -14,8 +15,8 @@ typedef struct HttpListener HttpListener;
 typedef struct HttpStream HttpStream;
 
 typedef enum ConnectionPhase {
-        CONNECTION_HEAD,  /* waiting for a request, or in the middle of its head */
-        CONNECTION_BUSY,  /* head complete; body, computing, or reply under way */
+        CONNECTION_HEAD, /* waiting for a request, or in the middle of its head */
+        CONNECTION_BUSY, /* head complete; body, computing, or reply under way */
 } ConnectionPhase;
 
 typedef struct Connection Connection;
@@ -25,11 +26,11 @@ struct Connection {
         int fd;                     /* libmicrohttpd's */
         bool local;                 /* unix socket */
         bool had_request;
-        bool dead;                  /* shut down by us, libmicrohttpd will end it */
+        bool dead; /* shut down by us, libmicrohttpd will end it */
         ConnectionPhase phase;
-        uint64_t phase_usec;        /* when it began, CLOCK_MONOTONIC */
-        uint64_t progress_usec;     /* when bytes last moved in CONNECTION_BUSY */
-        HttpStream *stream;         /* of the reply under way, or NULL */
+        uint64_t phase_usec;    /* when it began, CLOCK_MONOTONIC */
+        uint64_t progress_usec; /* when bytes last moved in CONNECTION_BUSY */
+        HttpStream *stream;     /* of the reply under way, or NULL */
 };
 
 struct Http {
@@ -42,9 +43,9 @@ struct Http {
         sd_event_source *pump;       /* computes the next piece of one stream */
         HttpListener *listeners[HTTP_LISTENERS_MAX];
         size_t n_listeners;
-        bool paused;                 /* no descriptor was left to accept with */
+        bool paused; /* no descriptor was left to accept with */
         Connection *connections;
-        HttpStream *streams;         /* all */
+        HttpStream *streams; /* all */
         HttpFigures figures;
 };
 
@@ -71,18 +72,20 @@ int connection_on_deadline(sd_event_source *s, uint64_t usec, void *userdata);
 
 /* libmicrohttpd's callbacks; cls is the Http. */
 void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd);
-enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
-        const char *upload, size_t *n_upload, void **request);
-void request_completed(void *cls, struct MHD_Connection *mhd, void **request, enum MHD_RequestTerminationCode why);
+enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+        const char *version, const char *upload, size_t *n_upload, void **request);
+void request_completed(
+        void *cls, struct MHD_Connection *mhd, void **request, enum MHD_RequestTerminationCode why);
 
 /* ---- stream.c ---- */
 
 /*
- * Takes the stream over and makes a response of it. The first piece is computed here: a reply that is complete with it
- * comes back as text in *ret_body. 1 and *ret_response: it goes on; 0: complete; -EBUSY: expensive, and another one is
- * at it; other errors are the stream's.
+ * Takes the stream over and makes a response of it. The first piece is computed here: a reply that is
+ * complete with it comes back as text in *ret_body. 1 and *ret_response: it goes on; 0: complete; -EBUSY:
+ * expensive, and another one is at it; other errors are the stream's.
  */
-int stream_begin(Http *h, Connection *c, ReplyStream *s, struct MHD_Response **ret_response, char **ret_body, size_t *ret_n_body);
+int stream_begin(Http *h, Connection *c, ReplyStream *s, struct MHD_Response **ret_response, char **ret_body,
+        size_t *ret_n_body);
 int stream_on_pump(sd_event_source *s, void *userdata);
 /* Wakes a waiting stream, so that libmicrohttpd sees what became of its connection. */
 void stream_resume(HttpStream *s);

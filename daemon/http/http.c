@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libmicrohttpd in the server's loop. Its epoll descriptor is one event source, its timeout a timer that is set in
- * relative microseconds, fires once, and is off where it asks for none: fed with its milliseconds as absolute time,
- * the loop would spin (a test counts the turns). It listens to nothing; sockets are accepted here and handed in.
+ * libmicrohttpd in the server's loop. Its epoll descriptor is one event source, its timeout a timer that is
+ * set in relative microseconds, fires once, and is off where it asks for none: fed with its milliseconds as
+ * absolute time, the loop would spin (a test counts the turns). It listens to nothing; sockets are accepted
+ * here and handed in.
  */
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "http/listener.h"
 
 #define ACCEPT_BATCH 16
-#define PAUSE_USEC 1000000
+#define PAUSE_USEC   1000000
 /* libmicrohttpd's own limit is never met: ours comes first. */
 #define MHD_LIMIT 5000
 /* A connection's whole memory inside libmicrohttpd: a head beyond half of it is refused with 431. */
@@ -27,7 +28,8 @@ struct HttpListener {
         Http *http;
         sd_event_source *io;
         bool local;
-        char path[sizeof(((struct sockaddr_un *) NULL)->sun_path) + 1]; /* to be removed at the end, "" none */
+        char path[sizeof(((struct sockaddr_un *) NULL)->sun_path) +
+                  1]; /* to be removed at the end, "" none */
 };
 
 void http_turn(Http *h) {
@@ -61,7 +63,8 @@ static void set_listening(Http *h, int enabled) {
 
 static void refuse(Http *h, int fd) {
         static const char text[] =
-                "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n"
+                "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: "
+                "1\r\nConnection: close\r\n"
                 "Content-Length: 71\r\n\r\n"
                 "{\"error\":{\"code\":\"busy\",\"message\":\"too many connections\",\"param\":null}}\n";
 
@@ -83,12 +86,14 @@ static void welcome(Http *h, HttpListener *l, int fd, const struct sockaddr *sa,
                 return;
         }
         h->figures.accepted++;
-        /* It closes the descriptor where it fails; a connection that never started is then still ours to forget. */
+        /* It closes the descriptor where it fails; a connection that never started is then still ours to
+         * forget. */
         if (MHD_add_connection(h->mhd, fd, sa, n) != MHD_YES)
                 connection_remove(h, c);
 }
 
-/* Without a descriptor to accept with, the listener would stay readable for ever: rest, and let idle ones go. */
+/* Without a descriptor to accept with, the listener would stay readable for ever: rest, and let idle ones
+ * go. */
 static void pause_listening(Http *h) {
         if (!h->paused)
                 log_warning("no descriptor is left for a new connection: %s", strerror(errno));
@@ -130,7 +135,8 @@ static int on_deadline(sd_event_source *s, uint64_t usec, void *userdata) {
         return connection_on_deadline(s, usec, userdata);
 }
 
-static void on_connection(void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code) {
+static void on_connection(
+        void *cls, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code) {
         const union MHD_ConnectionInfo *info;
         Http *h = cls;
 
@@ -178,7 +184,8 @@ int http_add_listener(Http *h, int fd, bool unlink_at_end) {
         l->http = h;
         l->local = a.sa.sa_family == AF_UNIX;
         if (l->local && unlink_at_end && n > offsetof(struct sockaddr_un, sun_path))
-                (void) snprintf(l->path, sizeof(l->path), "%.*s", (int) sizeof(a.un.sun_path), a.un.sun_path);
+                (void) snprintf(
+                        l->path, sizeof(l->path), "%.*s", (int) sizeof(a.un.sun_path), a.un.sun_path);
         r = sd_event_add_io(h->loop, &l->io, fd, EPOLLIN, on_connect, l);
         if (r < 0) {
                 free(l);
@@ -216,15 +223,11 @@ static int start_mhd(Http *h) {
         const union MHD_DaemonInfo *info;
         int r;
 
-        h->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME,
-                0, NULL, NULL, request_handle, h,
-                MHD_OPTION_CONNECTION_LIMIT, (unsigned) MHD_LIMIT,
-                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) MHD_MEMORY,
-                MHD_OPTION_CONNECTION_TIMEOUT, 0u,
-                MHD_OPTION_URI_LOG_CALLBACK, request_begin, h,
-                MHD_OPTION_NOTIFY_COMPLETED, request_completed, h,
-                MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
-                MHD_OPTION_END);
+        h->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
+                NULL, NULL, request_handle, h, MHD_OPTION_CONNECTION_LIMIT, (unsigned) MHD_LIMIT,
+                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) MHD_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0u,
+                MHD_OPTION_URI_LOG_CALLBACK, request_begin, h, MHD_OPTION_NOTIFY_COMPLETED,
+                request_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
         if (!h->mhd)
                 return -ENOTSUP;
         info = MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_EPOLL_FD);
@@ -244,7 +247,8 @@ static int start_timers(Http *h) {
         if (r < 0)
                 return r;
         (void) sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
-        r = sd_event_add_time(h->loop, &h->deadline, CLOCK_MONOTONIC, 0, HTTP_DEADLINE_ACCURACY_USEC, on_deadline, h);
+        r = sd_event_add_time(
+                h->loop, &h->deadline, CLOCK_MONOTONIC, 0, HTTP_DEADLINE_ACCURACY_USEC, on_deadline, h);
         if (r < 0)
                 return r;
         (void) sd_event_source_set_enabled(h->deadline, SD_EVENT_OFF);

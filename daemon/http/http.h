@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Listeners, connections and limits around libmicrohttpd in external epoll mode inside the server's sd-event loop. We
- * accept ourselves (MHD_USE_NO_LISTEN_SOCKET), so that head, total and idle deadlines and eviction are ours.
+ * Listeners, connections and limits around libmicrohttpd in external epoll mode inside the server's sd-event
+ * loop. We accept ourselves (MHD_USE_NO_LISTEN_SOCKET), so that head, total and idle deadlines and eviction
+ * are ours.
  */
 
 #include <systemd/sd-event.h>
@@ -15,11 +16,10 @@ typedef struct HttpConfig {
         uint64_t idle_timeout_usec, head_timeout_usec, total_timeout_usec;
 } HttpConfig;
 
-#define HTTP_CONFIG_INIT { \
-                .max_connections = 256, \
-                .idle_timeout_usec = 30 * 1000000ULL, \
-                .head_timeout_usec = 10 * 1000000ULL, \
-                .total_timeout_usec = 120 * 1000000ULL, \
+#define HTTP_CONFIG_INIT                                                                                    \
+        {                                                                                                   \
+                .max_connections = 256, .idle_timeout_usec = 30 * 1000000ULL,                               \
+                .head_timeout_usec = 10 * 1000000ULL, .total_timeout_usec = 120 * 1000000ULL,               \
         }
 #define HTTP_LISTENERS_MAX 32
 
@@ -34,8 +34,8 @@ void http_reconfigure(Http *h, const HttpConfig *c);
 /* listener_open() of one address and the taking over of its sockets; for one unprivileged process. */
 int http_listen(Http *h, const char *address, unsigned group, const char **ret_error);
 /*
- * A bound and listening socket; fd becomes ours, also on failure. unlink_at_end: the path of a unix socket is removed
- * with it (not for systemd's). -ENOTSOCK where it is none, -E2BIG.
+ * A bound and listening socket; fd becomes ours, also on failure. unlink_at_end: the path of a unix socket
+ * is removed with it (not for systemd's). -ENOTSOCK where it is none, -E2BIG.
  */
 int http_add_listener(Http *h, int fd, bool unlink_at_end);
 /* No further connections; those that are there go on. */

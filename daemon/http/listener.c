@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Binding. A unix socket gets its mode from the umask of the moment of bind(2) and its owner before listen(2): nobody
- * can connect before both are right. Only ECONNREFUSED proves that a socket file is stale.
+ * Binding. A unix socket gets its mode from the umask of the moment of bind(2) and its owner before
+ * listen(2): nobody can connect before both are right. Only ECONNREFUSED proves that a socket file is stale.
  */
 
 #include <errno.h>
@@ -38,7 +38,8 @@ static int clear_path(const struct sockaddr_un *sa, socklen_t n, const char **re
         if (connect(fd, (const struct sockaddr *) sa, n) == 0 || errno == EAGAIN)
                 return refuse(ret_error, -EADDRINUSE, "another process serves there");
         if (errno != ECONNREFUSED)
-                return refuse(ret_error, -errno, "a socket is there that cannot be asked whether it is alive");
+                return refuse(
+                        ret_error, -errno, "a socket is there that cannot be asked whether it is alive");
         if (unlink(sa->sun_path) < 0 && errno != ENOENT)
                 return refuse(ret_error, -errno, "a stale socket is there and cannot be removed");
         return 0;
@@ -93,12 +94,14 @@ static int open_inet(const struct addrinfo *a, int *ret_fd, const char **ret_err
         if (fd < 0)
                 return refuse(ret_error, -errno, "the address family is not to be had");
         if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-            (a->ai_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0))
+                (a->ai_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0))
                 return refuse(ret_error, -errno, "the socket cannot be set up");
         if (bind(fd, a->ai_addr, a->ai_addrlen) < 0)
-                return refuse(ret_error, -errno, errno == EADDRINUSE ? "the port is taken" : "the address cannot be bound");
+                return refuse(ret_error, -errno,
+                        errno == EADDRINUSE ? "the port is taken" : "the address cannot be bound");
         if (listen(fd, BACKLOG) < 0)
-                return refuse(ret_error, -errno, errno == EADDRINUSE ? "the port is taken" : "cannot listen");
+                return refuse(
+                        ret_error, -errno, errno == EADDRINUSE ? "the port is taken" : "cannot listen");
         *ret_fd = TAKE_FD(fd);
         return 0;
 }
@@ -124,7 +127,9 @@ static int split_address(const char *address, char host[256], const char **ret_p
 }
 
 static int resolve(const char *address, struct addrinfo **ret, const char **ret_error) {
-        struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+        struct addrinfo hints = {
+                .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV
+        };
         const char *port = NULL;
         char host[256];
         bool any;
@@ -152,7 +157,8 @@ static bool lacks_ipv6(const struct addrinfo *a, int r) {
         return a->ai_family == AF_INET6 && (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL);
 }
 
-int listener_open(const char *address, uid_t uid, gid_t group, int *ret_fds, size_t max, const char **ret_error) {
+int listener_open(
+        const char *address, uid_t uid, gid_t group, int *ret_fds, size_t max, const char **ret_error) {
         struct addrinfo *all = NULL;
         size_t n = 0;
         int r;
@@ -170,7 +176,8 @@ int listener_open(const char *address, uid_t uid, gid_t group, int *ret_fds, siz
         for (struct addrinfo *a = all; a; a = a->ai_next) {
                 if (seen_before(all, a))
                         continue;
-                r = n < max ? open_inet(a, &ret_fds[n], ret_error) : refuse(ret_error, -E2BIG, "too many listeners");
+                r = n < max ? open_inet(a, &ret_fds[n], ret_error)
+                            : refuse(ret_error, -E2BIG, "too many listeners");
                 if (r == 0)
                         n++;
                 else if (!lacks_ipv6(a, r))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One exchange: libmicrohttpd's callbacks on one side, a Request and a Reply on the other. The query string is taken
- * raw from the request line, so that one parser (the api's) reads it everywhere.
+ * One exchange: libmicrohttpd's callbacks on one side, a Request and a Reply on the other. The query string
+ * is taken raw from the request line, so that one parser (the api's) reads it everywhere.
  */
 
 #include <errno.h>
@@ -24,7 +24,8 @@ typedef struct Exchange {
 } Exchange;
 
 void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd) {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
         Exchange *x = calloc(1, sizeof(*x));
         const char *question = strchr(uri, '?');
 
@@ -43,7 +44,8 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *mhd) {
         return x;
 }
 
-void request_completed(void *cls, struct MHD_Connection *mhd, void **request, enum MHD_RequestTerminationCode why) {
+void request_completed(
+        void *cls, struct MHD_Connection *mhd, void **request, enum MHD_RequestTerminationCode why) {
         Http *h = cls;
         Exchange *x = *request;
 
@@ -70,7 +72,8 @@ static enum MHD_Result queue(struct MHD_Connection *mhd, const Reply *reply, str
 
         if (!response)
                 return MHD_NO;
-        add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type ? reply->content_type : "application/json");
+        add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                reply->content_type ? reply->content_type : "application/json");
         add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
         add_header(response, "X-Content-Type-Options", "nosniff");
         if (reply->allow)
@@ -93,7 +96,8 @@ static enum MHD_Result queue_body(struct MHD_Connection *mhd, Reply *reply) {
         return queue(mhd, reply, response);
 }
 
-static enum MHD_Result queue_error(struct MHD_Connection *mhd, int status, const char *code, const char *message, unsigned retry_after_s) {
+static enum MHD_Result queue_error(struct MHD_Connection *mhd, int status, const char *code,
+        const char *message, unsigned retry_after_s) {
         Reply reply = {};
         enum MHD_Result r;
 
@@ -109,7 +113,8 @@ static enum MHD_Result queue_stream_error(struct MHD_Connection *mhd, int r) {
         if (r == -EBUSY)
                 return queue_error(mhd, 503, "busy", "another expensive query is being answered", 1);
         if (r == -ETIME)
-                return queue_error(mhd, 503, "timeout", "the query took too long: ask for a shorter window or a coarser step", 1);
+                return queue_error(mhd, 503, "timeout",
+                        "the query took too long: ask for a shorter window or a coarser step", 1);
         if (r == -ENOMEM)
                 return queue_error(mhd, 503, "memory", "out of memory", 5);
         return queue_error(mhd, 503, "store", strerror(-r), 5);
@@ -128,7 +133,8 @@ static enum MHD_Result queue_reply(Http *h, struct MHD_Connection *mhd, Connecti
         return r == 0 ? queue_body(mhd, reply) : queue(mhd, reply, response);
 }
 
-static enum MHD_Result answer(Http *h, struct MHD_Connection *mhd, const char *url, const char *method, Exchange *x) {
+static enum MHD_Result answer(
+        Http *h, struct MHD_Connection *mhd, const char *url, const char *method, Exchange *x) {
         QueryParam params[API_PARAMS_MAX];
         Request q = {
                 .method = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0 ? MHD_HTTP_METHOD_GET : method,
@@ -146,7 +152,8 @@ static enum MHD_Result answer(Http *h, struct MHD_Connection *mhd, const char *u
         h->figures.requests++;
         r = x->query ? route_parse_query_string(x->query, params, API_PARAMS_MAX, &q.n_params) : 0;
         if (r < 0)
-                return queue_error(mhd, 400, "bad-query", r == -E2BIG ? "too many parameters" : "the query string has a malformed escape", 0);
+                return queue_error(mhd, 400, "bad-query",
+                        r == -E2BIG ? "too many parameters" : "the query string has a malformed escape", 0);
         r = route_handle(h->service, &q, &reply);
         result = r < 0 ? queue_stream_error(mhd, r) : queue_reply(h, mhd, x->connection, &reply);
         reply_deinit(&reply);
@@ -154,7 +161,8 @@ static enum MHD_Result answer(Http *h, struct MHD_Connection *mhd, const char *u
 }
 
 static enum MHD_Result begin(Http *h, struct MHD_Connection *mhd, Exchange *x) {
-        const char *length = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        const char *length =
+                MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
         uint64_t n;
 
         x->began = true;
@@ -163,7 +171,8 @@ static enum MHD_Result begin(Http *h, struct MHD_Connection *mhd, Exchange *x) {
                 return MHD_YES;
         if (num_parse_u64(length, &n) < 0)
                 return queue_error(mhd, 400, "bad-length", "Content-Length is no number", 0);
-        /* A client that is still sending sees a reset instead of the answer: what is little is read to its end. */
+        /* A client that is still sending sees a reset instead of the answer: what is little is read to its
+         * end. */
         if (n > BODY_DISCARD_MAX)
                 return queue_error(mhd, 413, "too-large", "the body is larger than 64 KiB", 0);
         return MHD_YES;
@@ -186,8 +195,8 @@ static int take_upload(Exchange *x, const char *upload, size_t n) {
         return 0;
 }
 
-enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
-        const char *upload, size_t *n_upload, void **request) {
+enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+        const char *version, const char *upload, size_t *n_upload, void **request) {
         Http *h = cls;
         Exchange *x = *request;
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bodies that come in pieces. libmicrohttpd asks for bytes; where none are ready the connection is suspended, and the
- * pump, an event source that comes after everything else, computes one piece of one stream a loop turn and resumes it.
- * So a frame of the sampler waits at most for one piece (~20 ms), and memory is one piece a stream.
+ * Bodies that come in pieces. libmicrohttpd asks for bytes; where none are ready the connection is
+ * suspended, and the pump, an event source that comes after everything else, computes one piece of one
+ * stream a loop turn and resumes it. So a frame of the sampler waits at most for one piece (~20 ms), and
+ * memory is one piece a stream.
  *
- * A reply whose first piece is not all of it is expensive, and only one is worked on at a time. One whose client has
- * not taken the last piece for a second does not count: a slow reader keeps nobody out.
+ * A reply whose first piece is not all of it is expensive, and only one is worked on at a time. One whose
+ * client has not taken the last piece for a second does not count: a slow reader keeps nobody out.
  */
 
 #include <errno.h>
@@ -14,9 +15,9 @@
 #include "cstated/api.h"
 #include "http/http-private.h"
 
-#define STREAMS_MAX 16 /* open ones, stalled readers included: each holds a scan and a piece */
+#define STREAMS_MAX  16 /* open ones, stalled readers included: each holds a scan and a piece */
 #define STALLED_USEC 1000000
-#define BLOCK_SIZE (64 * 1024)
+#define BLOCK_SIZE   (64 * 1024)
 
 struct HttpStream {
         HttpStream *next;
@@ -24,10 +25,10 @@ struct HttpStream {
         Connection *connection; /* NULL once it is gone */
         ReplyStream *source;
         JsonWriter piece;
-        size_t taken;    /* of the piece */
+        size_t taken; /* of the piece */
         uint64_t n_sent;
         uint64_t taken_usec; /* when the client last took something */
-        bool suspended;  /* waits for the pump */
+        bool suspended;      /* waits for the pump */
         bool complete, failed;
 };
 
@@ -132,7 +133,8 @@ void stream_resume_all(Http *h) {
                 stream_resume(s);
 }
 
-/* The one that has waited for longest: streams are pushed to the front of the list, and go there again when served. */
+/* The one that has waited for longest: streams are pushed to the front of the list, and go there again when
+ * served. */
 static HttpStream *stream_next_waiting(Http *h) {
         HttpStream *oldest = NULL;
 
@@ -165,7 +167,8 @@ static int stream_respond(Http *h, Connection *c, HttpStream *s, struct MHD_Resp
 
         if (!stream_admitted(h))
                 return -EBUSY;
-        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE, stream_read, s, stream_release);
+        response = MHD_create_response_from_callback(
+                MHD_SIZE_UNKNOWN, BLOCK_SIZE, stream_read, s, stream_release);
         if (!response)
                 return -ENOMEM;
         s->next = h->streams;
@@ -176,7 +179,8 @@ static int stream_respond(Http *h, Connection *c, HttpStream *s, struct MHD_Resp
         return 1;
 }
 
-int stream_begin(Http *h, Connection *c, ReplyStream *source, struct MHD_Response **ret_response, char **ret_body, size_t *ret_n_body) {
+int stream_begin(Http *h, Connection *c, ReplyStream *source, struct MHD_Response **ret_response,
+        char **ret_body, size_t *ret_n_body) {
         HttpStream *s = calloc(1, sizeof(*s));
         int r;
 
@@ -184,7 +188,11 @@ int stream_begin(Http *h, Connection *c, ReplyStream *source, struct MHD_Respons
                 source->free(source);
                 return -ENOMEM;
         }
-        *s = (HttpStream) { .http = h, .connection = c, .source = source, .piece = JSON_WRITER_INIT, .taken_usec = http_now() };
+        *s = (HttpStream){ .http = h,
+                .connection = c,
+                .source = source,
+                .piece = JSON_WRITER_INIT,
+                .taken_usec = http_now() };
         r = source->next(source, &s->piece);
         if (r >= 0 && jw_error(&s->piece) < 0)
                 r = -ENOMEM;

@@ -370,6 +370,14 @@ static uint64_t file_bytes(const char *path, const char *suffix) {
         return stat(name, &st) == 0 ? (uint64_t) st.st_size : 0;
 }
 
+void store_set_limits(Store *s, const StoreConfig *c) {
+        s->config.raw_retention_usec = c->raw_retention_usec;
+        s->config.minute_retention_usec = c->minute_retention_usec;
+        s->config.hour_retention_usec = c->hour_retention_usec;
+        s->config.max_size_bytes = c->max_size_bytes;
+        s->config.durable_head_usec = c->durable_head_usec;
+}
+
 bool store_is_degraded(const Store *s, const char **ret_problem) {
         *ret_problem = s->figures.problem;
         return s->figures.degraded;

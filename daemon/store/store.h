@@ -54,6 +54,9 @@ int store_open(const StoreConfig *c, uint64_t now_us, Store **ret);
 Store *store_close(Store *s); /* commits the open minute first; NULL ok */
 DEFINE_CLEANUP(Store *, store_close);
 
+/* New retention, size and DurableHead from c; the rest of it is ignored. */
+void store_set_limits(Store *s, const StoreConfig *c);
+
 /* A new machine: the open minute ends, a topo row begins. m is borrowed for the call. */
 int store_set_machine(Store *s, const Machine *m, uint64_t now_us);
 /* One sample, into the open minute; commits when its wall minute is over. Disk trouble is not an error here (the ring keeps it, figures say so); -ENOMEM only. */

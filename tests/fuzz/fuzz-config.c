@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Configuration text: never crashes, and what it makes of it is valid: printed, it parses back to the same. */
+/* Configuration text: never crashes, and what it makes of it is valid: printed, it parses back to the same.
+ */
 
 #include <assert.h>
 

@@ -76,11 +76,12 @@ class Configuration(DaemonTest):
         path = self.write("[Http]\nIdleTimeout=10s\n")
         p = self.spawn("--config", path, "--db", self.db, "--listen", self.sock, "--interval", "100ms")
         self.wait_ready(p)
-        self.write("[Http]\nIdleTimeout=20s\n[Store]\nMaxSize=1G\n[Events]\nIntervals=5\n")
+        self.write("[Http]\nIdleTimeout=20s\n[Store]\nMaxSize=1G\n[Sampler]\nWakePolicy=always\n[Events]\nIntervals=5\n")
         p.send_signal(signal.SIGHUP)
         until(lambda: "reload: [Events] Intervals= applied" in self.messages(), "the reload")
         self.assertIn("reload: [Http] IdleTimeout= applied", self.messages())
-        self.assertIn("reload: [Store] MaxSize= changed, takes effect when cstated is restarted", self.messages())
+        self.assertIn("reload: [Store] MaxSize= applied", self.messages())
+        self.assertIn("reload: [Sampler] WakePolicy= changed, takes effect when cstated is restarted", self.messages())
         self.assertNotIn("Interval= ", self.messages())  # the option still overrides
         # a broken file leaves everything as it is
         self.write("[Http]\nIdleTimeout=soon\n")

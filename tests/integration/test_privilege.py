@@ -3,9 +3,10 @@
 
 import os
 import stat
+import subprocess
 import unittest
 
-from daemonbed import DaemonTest, descriptors, main, status_field, until
+from daemonbed import CSTATED, DaemonTest, descriptors, main, status_field, until
 
 NOBODY = 65534
 EMPTY = 0
@@ -28,6 +29,10 @@ def listening_inodes():
             with open(table) as f:
                 inodes.update(l.split()[9] for l in f.readlines()[1:] if l.split()[3] == "0A")
     return inodes
+
+
+def user_namespaces():
+    return subprocess.run(["unshare", "-r", "true"], capture_output=True).returncode == 0
 
 
 class Privilege(DaemonTest):
@@ -112,6 +117,25 @@ class Privilege(DaemonTest):
         self.assertEqual(self.messages().count("store degraded"), 1)
         snapshot = until(lambda: self.get("/api/v1/snapshot")[0] == 200, "a snapshot")
         self.assertTrue(snapshot)
+
+    @unittest.skipUnless(user_namespaces(), "needs user namespaces (unshare -r)")
+    def test_user_namespace(self):
+        """Root of a user namespace, as in a container without privileges: degraded, and it says why."""
+        if os.geteuid() == 0:
+            os.chown(self.dir, 1234, 1234)
+            os.chmod(self.dir, 0o777)
+        log = open(self.log, "ab")
+        p = subprocess.Popen(["unshare", "-r", os.path.abspath(CSTATED), "--config", os.devnull, "--db", self.db, "--listen", self.sock,
+                              "--interval", "100ms"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+        self.running.append(p)
+        self.wait_ready(p)
+        status = self.json("/api/v1/status")
+        self.assertTrue(any("uid 0 with empty capability sets" in n for n in status["notes"]), status["notes"])
+        self.assertEqual(caps(p.pid, "CapEff"), EMPTY)
+        for s in status["sources"]:
+            self.assertTrue(s["state"] == "ok" or s["hint"], s)
+        self.assertEqual(self.stop(p), 0)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ static void hear(void *userdata, bool fatal, const char *file, unsigned line, co
 static int parse(Config *c, Said *said, const char *text) {
         const ConfigReport report = { hear, said };
 
-        *said = (Said) {};
+        *said = (Said){};
         return config_parse_text(c, "test.conf", text, strlen(text), &report);
 }
 
@@ -56,10 +56,15 @@ static void test_every_key(void **state) {
 
         assert_int_equal(config_init(&c), 0);
         assert_int_equal(parse(&c, &s,
-                "# a comment\n; another\n\n[Sampler]\nInterval = 250ms\nWakePolicy=always\nSources=-perf,-idletrace\n"
-                "[Store]\nPath=/srv/idle.db\nRawRetention=1d\nMinuteRetention=10d\nHourRetention=1y\nMaxSize=512M\nDurableHead=10s\n"
-                "[Http]\nListen=/run/a.sock\nListen=127.0.0.1:9290\nMaxConnections=10\nIdleTimeout=5s\n"
-                "[Events]\nBreakShare=2.5%\nBreakRate=7\nDeepIdleShare=40%\nIntervals=4\n"), 0);
+                                 "# a comment\n; another\n\n[Sampler]\nInterval = "
+                                 "250ms\nWakePolicy=always\nSources=-perf,-idletrace\n"
+                                 "[Store]\nPath=/srv/"
+                                 "idle.db\nRawRetention=1d\nMinuteRetention=10d\nHourRetention=1y\nMaxSize="
+                                 "512M\nDurableHead=10s\n"
+                                 "[Http]\nListen=/run/"
+                                 "a.sock\nListen=127.0.0.1:9290\nMaxConnections=10\nIdleTimeout=5s\n"
+                                 "[Events]\nBreakShare=2.5%\nBreakRate=7\nDeepIdleShare=40%\nIntervals=4\n"),
+                0);
         assert_int_equal(s.n_fatal + s.n_warnings, 0);
         assert_int_equal(c.interval_usec, 250000);
         assert_true(c.wake_policy_set);
@@ -115,7 +120,8 @@ static void test_refusals(void **state) {
                 assert_int_equal(parse(&c, &s, bad[i]), -EINVAL);
                 assert_int_equal(s.n_fatal, 1);
                 assert_string_equal(s.file, "test.conf");
-                assert_int_equal(s.line, bad[i][strlen("[Sampler")] == ']' || bad[i][1] != 'S' || bad[i][2] != 'a' ? 2 : 1);
+                assert_int_equal(s.line,
+                        bad[i][strlen("[Sampler")] == ']' || bad[i][1] != 'S' || bad[i][2] != 'a' ? 2 : 1);
                 assert_int_equal(config_compare(&c, &d, NULL, NULL), 0);
                 config_deinit(&c);
                 config_deinit(&d);
@@ -157,7 +163,8 @@ static void test_lists_and_lines(void **state) {
 
 /* What is printed parses back to the same, in any locale. */
 static void test_print_round_trip(void **state) {
-        const char *text = "[Sampler]\nInterval=1.5s\nSources=cpuidle\n[Store]\nMaxSize=100M\nDurableHead=0\n[Http]\nListen=/x y\nListen=*:1\n[Events]\nBreakShare=0.05%\n";
+        const char *text = "[Sampler]\nInterval=1.5s\nSources=cpuidle\n[Store]\nMaxSize=100M\nDurableHead="
+                           "0\n[Http]\nListen=/x y\nListen=*:1\n[Events]\nBreakShare=0.05%\n";
         Config a, b;
         char *printed = NULL;
         size_t n = 0;
@@ -202,7 +209,8 @@ static void test_compare(void **state) {
 
         assert_int_equal(config_init(&a), 0);
         assert_int_equal(config_init(&b), 0);
-        assert_int_equal(parse(&b, &s, "[Sampler]\nInterval=2s\nWakePolicy=lazy\n[Http]\nIdleTimeout=9s\n"), 0);
+        assert_int_equal(
+                parse(&b, &s, "[Sampler]\nInterval=2s\nWakePolicy=lazy\n[Http]\nIdleTimeout=9s\n"), 0);
         assert_int_equal(config_compare(&a, &b, count_change, &changes), 3);
         assert_int_equal(changes.n_now, 1);
         assert_int_equal(changes.n_restart, 2);
@@ -238,7 +246,8 @@ static void test_options(void **state) {
         assert_int_equal(config_set(&c, "--listen", "Http", "Listen", "/two", false, &report), 0);
         assert_int_equal(c.n_listen, 2);
         assert_string_equal(c.listen[0], "/one");
-        assert_int_equal(config_set(&c, "--interval", "Sampler", "Interval", "0.001", false, &report), -EINVAL);
+        assert_int_equal(
+                config_set(&c, "--interval", "Sampler", "Interval", "0.001", false, &report), -EINVAL);
         assert_non_null(strstr(s.text, "--interval"));
         config_deinit(&c);
 }
@@ -277,7 +286,8 @@ static void test_drop_ins(void **state) {
         assert_string_equal(s.file, path[2]);
         assert_int_equal(s.line, 4);
         config_deinit(&c);
-        assert_int_equal(unlink(path[2]) + unlink(path[3]) + unlink(path[0]) + rmdir(path[1]) + rmdir(dir), 0);
+        assert_int_equal(
+                unlink(path[2]) + unlink(path[3]) + unlink(path[0]) + rmdir(path[1]) + rmdir(dir), 0);
 }
 
 int main(void) {

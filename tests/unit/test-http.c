@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The HTTP room on its own: a loop, a server with made-up routes, and clients that are plain sockets of the same
- * process. Progress is driven turn by turn, so what is asserted are counts, not times.
+ * The HTTP room on its own: a loop, a server with made-up routes, and clients that are plain sockets of the
+ * same process. Progress is driven turn by turn, so what is asserted are counts, not times.
  */
 
 #include "tests/unit/test.h"
@@ -22,7 +22,7 @@
 #include "http/listener.h"
 
 #define TURN_USEC 20000
-#define TURNS 500
+#define TURNS     500
 
 /* ---- routes ---- */
 
@@ -64,7 +64,7 @@ static ReplyStream *pieces_new(unsigned n, size_t size, unsigned n_empty, int er
         Pieces *p = calloc(1, sizeof(*p));
 
         assert_non_null(p);
-        *p = (Pieces) { { pieces_next, pieces_free }, n, n_empty, size, error };
+        *p = (Pieces){ { pieces_next, pieces_free }, n, n_empty, size, error };
         n_streams_alive++;
         return &p->base;
 }
@@ -73,7 +73,7 @@ void reply_deinit(Reply *r) {
         free(r->body);
         if (r->stream)
                 r->stream->free(r->stream);
-        *r = (Reply) {};
+        *r = (Reply){};
 }
 
 int reply_error(Reply *ret, int status, const char *code, const char *param, const char *format, ...) {
@@ -130,7 +130,7 @@ static void bench_open(Bench *b, const HttpConfig *c) {
         const char *why;
         int fd;
 
-        *b = (Bench) { .dir = "/tmp/test-http-XXXXXX" };
+        *b = (Bench){ .dir = "/tmp/test-http-XXXXXX" };
         assert_non_null(mkdtemp(b->dir));
         (void) snprintf(b->path, sizeof(b->path), "%s/s", b->dir);
         assert_return_code(sd_event_new(&b->loop), 0);
@@ -160,7 +160,9 @@ static int client_unix(const Bench *b) {
 }
 
 static int client_tcp(const Bench *b) {
-        struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(b->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        struct sockaddr_in sa = {
+                .sin_family = AF_INET, .sin_port = htons(b->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+        };
         int fd = socket(AF_INET, SOCK_STREAM, 0);
 
         assert_int_equal(connect(fd, (struct sockaddr *) &sa, sizeof(sa)), 0);
@@ -171,7 +173,8 @@ static void say(int fd, const char *text) {
         assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t) strlen(text));
 }
 
-/* Runs turns until the client has what ends with `until`, or its end; returns the bytes in all, the first ones in buf. */
+/* Runs turns until the client has what ends with `until`, or its end; returns the bytes in all, the first
+ * ones in buf. */
 static size_t hear(Bench *b, int fd, char *buf, size_t size, const char *until) {
         char piece[65536], tail[16] = "";
         size_t total = 0, n_until = until ? strlen(until) : 0;
@@ -182,7 +185,8 @@ static size_t hear(Bench *b, int fd, char *buf, size_t size, const char *until) 
         for (unsigned i = 0; i < TURNS * 20; i++) {
                 (void) sd_event_run(b->loop, TURN_USEC / 20);
                 while ((n = recv(fd, piece, sizeof(piece), MSG_DONTWAIT)) > 0) {
-                        size_t room = total < size - 1 ? size - 1 - total : 0, k = (size_t) n < room ? (size_t) n : room;
+                        size_t room = total < size - 1 ? size - 1 - total : 0,
+                               k = (size_t) n < room ? (size_t) n : room;
 
                         memcpy(buf + total, piece, k);
                         total += (size_t) n;
@@ -474,8 +478,8 @@ static int on_stop(sd_event_source *s, uint64_t usec, void *userdata) {
 }
 
 /*
- * The loop sleeps while clients idle: fed with milliseconds as an absolute time, libmicrohttpd's timeout would make it
- * spin, tens of thousands of turns a second.
+ * The loop sleeps while clients idle: fed with milliseconds as an absolute time, libmicrohttpd's timeout
+ * would make it spin, tens of thousands of turns a second.
  */
 static void test_no_spinning(void **state) {
         const HttpConfig c = HTTP_CONFIG_INIT;
@@ -495,7 +499,8 @@ static void test_no_spinning(void **state) {
         for (unsigned i = 0; i < 10; i++)
                 (void) sd_event_run(b.loop, 1000);
         http_figures(b.http, &before);
-        assert_return_code(sd_event_add_time_relative(b.loop, NULL, CLOCK_MONOTONIC, 300000, 1, on_stop, b.loop), 0);
+        assert_return_code(
+                sd_event_add_time_relative(b.loop, NULL, CLOCK_MONOTONIC, 300000, 1, on_stop, b.loop), 0);
         while (sd_event_get_state(b.loop) != SD_EVENT_FINISHED) {
                 (void) sd_event_run(b.loop, UINT64_MAX);
                 turns++;

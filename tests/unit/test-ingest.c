@@ -128,10 +128,14 @@ static unsigned feed_tick(Rig *r) {
 
         assert_non_null(t);
         r->seq++;
-        t->h = (TickHeader) {
-                .seq = r->seq, .generation = r->machine->generation, .interval_ns = SECOND_NS,
-                .mono_ns = r->seq * SECOND_NS, .boot_ns = r->seq * SECOND_NS,
-                .real_us = 1700000000000000ULL + r->seq * 1000000, .tsc = r->seq * 2000000000ULL,
+        t->h = (TickHeader){
+                .seq = r->seq,
+                .generation = r->machine->generation,
+                .interval_ns = SECOND_NS,
+                .mono_ns = r->seq * SECOND_NS,
+                .boot_ns = r->seq * SECOND_NS,
+                .real_us = 1700000000000000ULL + r->seq * 1000000,
+                .tsc = r->seq * 2000000000ULL,
         };
         for (size_t i = 0; i < t->n_values; i++)
                 t->values[i] = r->seq * 1000;

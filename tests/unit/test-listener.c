@@ -161,7 +161,8 @@ static void test_families(void **state) {
 }
 
 static void test_nonsense(void **state) {
-        static const char *const bad[] = { "", "x", ":", "host:", "1.2.3.4", "127.0.0.1:http:x", "no.such.host.invalid:1" };
+        static const char *const bad[] = { "", "x", ":", "host:", "1.2.3.4", "127.0.0.1:http:x",
+                "no.such.host.invalid:1" };
         char longest[200];
         const char *why;
 

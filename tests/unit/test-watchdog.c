@@ -16,7 +16,8 @@ static void test_unset(void **state) {
 }
 
 static void test_garbage(void **state) {
-        static const char *const bad[] = { "", "0", "-1", "abc", "30s", "1e6", " 400000", "400000 ", "99999999999999999999999", "18446744073709551615" };
+        static const char *const bad[] = { "", "0", "-1", "abc", "30s", "1e6", " 400000", "400000 ",
+                "99999999999999999999999", "18446744073709551615" };
 
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
                 Watchdog w = { .enabled = true };
