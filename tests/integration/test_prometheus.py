@@ -202,8 +202,9 @@ class Prometheus(unittest.TestCase):
             self.assertAlmostEqual(w["b"]["mean"] - w["a"]["mean"], 50, delta=0.5)
         breaks = self.row("node", "wakeups_break")
         self.assertEqual(breaks["method"], "bound")
-        self.assertLess(breaks["a"]["mean"], 20)
-        self.assertGreater(breaks["b"]["mean"], 350)
+        # 32 CPUs: 0, but for exits and interrupts that fall into different tenths of a second; then at least 356 each
+        self.assertLess(breaks["a"]["mean"], 32 * 5)
+        self.assertGreater(breaks["b"]["mean"], 32 * 350)
         self.assertEqual(self.seen["node"]["warnings"], [])
 
     def test_each_core_lost_its_c6(self):
