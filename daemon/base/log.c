@@ -60,8 +60,8 @@ static bool journal_send(LogLevel level, const char *message_id, const char *con
         return sd_journal_sendv(iov, n) >= 0;
 }
 
-static void log_write(LogLevel level, const char *message_id, const char *const *fields, const char *format,
-        va_list ap) {
+static _printf_(4, 0) void log_write(LogLevel level, const char *message_id, const char *const *fields,
+        const char *format, va_list ap) {
         char text[LOG_LINE_MAX];
 
         if (level > log_max_level)

@@ -52,7 +52,7 @@ bool sysfs_is_host(const Sysfs *s) {
 }
 
 /* Formats a path relative to the root; a leading slash is dropped, a path that does not fit is an error. */
-static int path_format(char buf[SYSFS_PATH_MAX], const char *format, va_list ap) {
+static _printf_(2, 0) int path_format(char buf[SYSFS_PATH_MAX], const char *format, va_list ap) {
         int n = vsnprintf(buf, SYSFS_PATH_MAX, format, ap);
 
         if (n < 0 || n >= SYSFS_PATH_MAX)
@@ -60,7 +60,7 @@ static int path_format(char buf[SYSFS_PATH_MAX], const char *format, va_list ap)
         return 0;
 }
 
-static int path_open(Sysfs *s, int flags, const char *format, va_list ap) {
+static _printf_(3, 0) int path_open(Sysfs *s, int flags, const char *format, va_list ap) {
         char path[SYSFS_PATH_MAX];
         int r, fd;
 
@@ -111,7 +111,7 @@ static int fd_read(int fd, char *buf, size_t size, size_t *ret_n) {
         return 0;
 }
 
-static int line_read(Sysfs *s, char *buf, size_t size, const char *format, va_list ap) {
+static _printf_(4, 0) int line_read(Sysfs *s, char *buf, size_t size, const char *format, va_list ap) {
         _cleanup_close_ int fd = path_open(s, O_NOCTTY, format, ap);
         char *end;
         ssize_t n;
@@ -193,7 +193,8 @@ static int file_read(int fd, size_t max, char **ret, size_t *ret_n) {
         return 0;
 }
 
-static int file_read_path(Sysfs *s, size_t max, char **ret, size_t *ret_n, const char *format, va_list ap) {
+static _printf_(5, 0) int file_read_path(
+        Sysfs *s, size_t max, char **ret, size_t *ret_n, const char *format, va_list ap) {
         _cleanup_close_ int fd = path_open(s, O_NOCTTY, format, ap);
 
         return fd < 0 ? fd : file_read(fd, max, ret, ret_n);
