@@ -35,7 +35,7 @@ static void make_folders(char *path, size_t from) {
         }
 }
 
-static size_t path_vformat(const Fixture *f, char *path, size_t size, const char *format, va_list ap) {
+static _printf_(4, 0) size_t path_vformat(const Fixture *f, char *path, size_t size, const char *format, va_list ap) {
         size_t n = (size_t) snprintf(path, size, "%s/", f->root);
 
         assert_true((size_t) vsnprintf(path + n, size - n, format, ap) < size - n);

@@ -256,6 +256,10 @@ static void test_status_round_trip(void **state) {
         assert_memory_equal(&got, &s, sizeof(s));
 }
 
+#define STATUS(sources) "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":" sources "}"
+#define SOURCE(state, error) \
+        "{\"name\":\"msr\",\"state\":\"" state "\",\"errno\":" error ",\"hint\":\"\",\"detail\":\"\",\"counters\":0}"
+
 static void test_statuses_that_lie(void **state) {
         static const char *const texts[] = {
                 "",
@@ -263,23 +267,21 @@ static void test_statuses_that_lie(void **state) {
                 "[]",
                 "{\"wake_policy\":\"lazy\"}",
                 "{\"wake_policy\":\"a name that is far too long\",\"capabilities\":\"\",\"sources\":[]}",
-                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":{}}",
-                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[1]}",
-                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[{\"name\":\"msr\",\"state\":"
-                "\"fine\",\"errno\":0,"
-                "\"hint\":\"\",\"detail\":\"\",\"counters\":0}]}",
-                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[{\"name\":\"msr\",\"state\":"
-                "\"ok\",\"errno\":-1,"
-                "\"hint\":\"\",\"detail\":\"\",\"counters\":0}]}",
-                "{\"wake_policy\":\"lazy\",\"capabilities\":\"\",\"sources\":[1,2,3,4,5,6,7,8,9,10,11,12,13]"
-                "}",
+                STATUS("{}"),
+                STATUS("[1]"),
+                STATUS("[" SOURCE("fine", "0") "]"),
+                STATUS("[" SOURCE("ok", "-1") "]"),
+                STATUS("[1,2,3,4,5,6,7,8,9,10,11,12,13]"),
         };
+        static const char good[] = STATUS("[" SOURCE("ok", "0") "]");
         SamplerStatus got = { .wake_policy = "kept" };
 
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
                 assert_int_equal(
                         frame_decode_status((const uint8_t *) texts[i], strlen(texts[i]), &got), -EBADMSG);
         assert_string_equal(got.wake_policy, "kept");
+        assert_int_equal(frame_decode_status((const uint8_t *) good, strlen(good), &got), 0);
+        assert_int_equal(got.n_sources, 1);
 }
 
 static void test_events(void **state) {
