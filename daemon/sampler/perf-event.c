@@ -74,7 +74,7 @@ int perf_scale_parse(const char *text, double *ret) {
                 v *= 10;
         for (; exponent < 0; exponent++)
                 v /= 10;
-        if (!(v > 0))
+        if (!(v > 0) || v > 1e100)
                 return -EINVAL;
         *ret = v;
         return 0;

@@ -242,6 +242,16 @@ class Faults(unittest.TestCase):
         self.assertNotEqual(last.sources["msr"]["state"], "ok")
         self.assertTrue(last.sources["msr"]["hint"])
 
+    def test_c08_zeros_of_a_hypervisor_are_no_values(self):
+        """Every register can be read and is 0: 0.00 W for ever, 0 % busy."""
+        r = sample(small("skx", "msr_zero 1", "hypervisor 1", "zones none"), turns=2)
+        last = r.turns[-1]
+        for field in ("mperf", "aperf", "c6", "pc6", "energy_pkg", "core_temp", "smi", "pkg_throttle"):
+            self.assertIsNone(last.column(field), field)
+        self.assertEqual(last.sources["msr"]["state"], "absent")
+        self.assertIn("virtual machine", last.sources["msr"]["hint"])
+        self.assertIsNotNone(last.column("stat_busy"))
+
     def test_c08_refused_and_missing(self):
         for statement, state in (("fail msr EPERM", "denied"), ("fail msr EACCES", "denied"), ("hide msr", "absent")):
             with self.subTest(statement=statement):
