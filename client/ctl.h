@@ -34,6 +34,7 @@ int cmd_events(const Ctl *ctl, int argc, char **argv);
 int cmd_export(const Ctl *ctl, int argc, char **argv);
 int cmd_labels(const Ctl *ctl, int argc, char **argv);
 int cmd_mark(const Ctl *ctl, int argc, char **argv);
+int cmd_doctor(const Ctl *ctl, int argc, char **argv);
 int cmd_query(const Ctl *ctl, int argc, char **argv);
 int cmd_run(const Ctl *ctl, int argc, char **argv);
 int cmd_show(const Ctl *ctl, int argc, char **argv);

@@ -26,6 +26,7 @@ const Verb verbs[] = {
         { "sql", "SQL on the database itself, read-only", cmd_sql, options_sql, NULL },
         { "events", "what happened: hotplug, sources, storms, gaps", cmd_events, options_events, NULL },
         { "cpu", "CPUs, errata, topology and idle states", cmd_cpu, options_cpu, NULL },
+        { "doctor", "what keeps this machine from idling, and what to do", cmd_doctor },
         { "status", "health, sources and what measuring costs", cmd_status, options_status, NULL },
         { NULL, NULL, NULL, NULL, NULL },
 };
