@@ -186,6 +186,10 @@ static int take_status(Ingest *i, const uint8_t *payload, size_t n) {
         return 0;
 }
 
+static const char *message_id_of(const char *kind) {
+        return strcmp(kind, "gap") == 0 || strcmp(kind, "missed") == 0 ? CSTATED_MESSAGE_GAP : NULL;
+}
+
 /* At most one line a minute and kind. */
 static void log_frame_event(Ingest *i, const FrameEvent *e) {
         size_t k = 0;
@@ -197,10 +201,10 @@ static void log_frame_event(Ingest *i, const FrameEvent *e) {
                 return;
         }
         if (i->kinds[k].n_silent)
-                log_notice("%s: %s (and %u more since the last such message)", e->kind, e->text,
-                        i->kinds[k].n_silent);
+                log_event(LOG_LEVEL_NOTICE, message_id_of(e->kind), NULL, "%s: %s (and %u more since the last such message)",
+                        e->kind, e->text, i->kinds[k].n_silent);
         else
-                log_notice("%s: %s", e->kind, e->text);
+                log_event(LOG_LEVEL_NOTICE, message_id_of(e->kind), NULL, "%s: %s", e->kind, e->text);
         (void) snprintf(i->kinds[k].kind, sizeof(i->kinds[k].kind), "%s", e->kind);
         i->kinds[k].logged_us = e->time_us;
         i->kinds[k].n_silent = 0;
