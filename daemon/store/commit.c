@@ -274,6 +274,17 @@ int store_drain(Store *s, uint64_t now_us) {
 
 /* ---- the open minute ---- */
 
+/* Rollups that are due, a few at a time: nobody calls store_maintain() while a file is replayed. */
+static int store_roll_up(Store *s, uint64_t now_us) {
+        int r = s->db && !s->figures.degraded;
+
+        for (unsigned i = 0; i < 4 && r > 0; i++)
+                r = rollup_catch_up(s, now_us);
+        if (r < 0)
+                store_trouble(s, "rolling up", r);
+        return r == -ENOMEM ? r : 0;
+}
+
 int store_close_minute(Store *s, uint64_t now_us) {
         TickRows rows = head_rows(s->head);
         HeadOwner owner;
@@ -297,7 +308,7 @@ int store_close_minute(Store *s, uint64_t now_us) {
         if (!head_is_file(s->head))
                 (void) store_reopen_head(s, &owner);
         s->last_durable_us = now_us;
-        return r;
+        return r < 0 ? r : store_roll_up(s, now_us);
 }
 
 /* DurableHead=: the open minute so far, for a power cut. */

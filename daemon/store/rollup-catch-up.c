@@ -106,7 +106,8 @@ static int write_hour(Store *s, int64_t hour) {
 }
 
 int rollup_catch_up(Store *s, uint64_t now_us) {
-        int64_t hour = (int64_t) (now_us / ROLLUP_HOUR_US), row[2];
+        int64_t hour = before(now_us, 1) / (int64_t) ROLLUP_HOUR_US,
+                row[2]; /* an end belongs to what it ends */
         int r;
 
         if (s->more_unrolled) {

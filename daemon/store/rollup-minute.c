@@ -57,7 +57,7 @@ static int minute_alloc(Minute *m) {
 
 /* Keys and what all metrics share. */
 static int minute_rows(Minute *m, int64_t epoch) {
-        static const Scope scopes[ROLLUP_SCOPES] = {SCOPE_CPU, SCOPE_PACKAGE, SCOPE_SYSTEM};
+        static const Scope scopes[ROLLUP_SCOPES] = { SCOPE_CPU, SCOPE_PACKAGE, SCOPE_SYSTEM };
         uint64_t dt = 0, *times = m->dt;
         int r;
 
@@ -183,8 +183,8 @@ static int minute_columns(Minute *m) {
         return r;
 }
 
-/* Rows of the minute that are there already are merged in. *ret_any: some were. */
-static int minute_merge(Minute *m, RollupScope scope, int64_t minute, bool *ret_any) {
+/* Rows of the minute that are there already are merged in. */
+static int minute_merge(Minute *m, RollupScope scope, int64_t minute) {
         const RollupTable *t = &m->store->rollups.tables[scope];
         sqlite3_stmt *q;
         int r;
@@ -199,16 +199,14 @@ static int minute_merge(Minute *m, RollupScope scope, int64_t minute, bool *ret_
                 for (size_t e = 0; e < m->scopes[scope].n; e++)
                         if (m->scopes[scope].rows[e].key == key)
                                 rollup_merge_row(t, q, &m->scopes[scope].rows[e]);
-                *ret_any = true;
         }
         return r;
 }
 
 int rollup_write_minute(
         Store *s, const StoreMachine *m, int64_t epoch, uint64_t t1, const uint8_t *bytes, size_t size) {
-        _cleanup_(minute_deinit) Minute minute = {.store = s, .machine = m};
+        _cleanup_(minute_deinit) Minute minute = { .store = s, .machine = m };
         int64_t number = (int64_t) ((t1 > 0 ? t1 - 1 : 0) / ROLLUP_MINUTE_US);
-        bool merged = false;
         int r;
 
         r = chunk_open_memory(&minute.chunk, bytes, size);
@@ -222,17 +220,18 @@ int rollup_write_minute(
         if (r == 0)
                 r = minute_columns(&minute);
         for (unsigned scope = 0; r == 0 && scope < ROLLUP_SCOPES; scope++) {
-                r = minute_merge(&minute, (RollupScope) scope, number, &merged);
+                r = minute_merge(&minute, (RollupScope) scope, number);
                 for (size_t e = 0; r == 0 && e < minute.scopes[scope].n; e++)
                         if (minute.scopes[scope].rows[e].key >= 0)
                                 r = rollup_insert(s, (RollupScope) scope, TIER_1M, number,
                                         &minute.scopes[scope].rows[e]);
         }
-        if (r == 0 && merged) {
-                s->more_hours = true;
+        /* an hour that was made already has to be made again */
+        if (r == 0)
                 r = db_bind(s->stmts[STMT_HOUR_FORGET], "i", number / 60);
-                if (r == 0)
-                        r = db_run(s->stmts[STMT_HOUR_FORGET]);
-        }
+        if (r == 0)
+                r = db_run(s->stmts[STMT_HOUR_FORGET]);
+        if (r == 0 && sqlite3_changes(s->db) > 0)
+                s->more_hours = true;
         return r;
 }
