@@ -35,8 +35,11 @@ static void side_figure(const Side *s, const QueryRow *key, CompareSide *ret) {
         for (size_t i = 0; i < s->set.n; i++) {
                 const QueryRow *row = collect_find(&s->runs[i], key);
 
-                if (!row)
+                if (!row) {
+                        if (s->runs[i].info.samples == 0)
+                                reason = REASON_GAP;
                         continue;
+                }
                 if (row->reason != REASON_NONE)
                         reason = row->reason;
                 else if (s->set.n > 1)
@@ -181,8 +184,8 @@ static int compare_next(ReplyStream *stream, JsonWriter *j) {
         QueryError error;
         int code = compare_work(r, &error);
 
-        if (code == QUERY_E_TOO_MANY)
-                return -E2BIG;
+        if (code == QUERY_E_TOO_MANY || code == QUERY_E_NO_SUCH)
+                return -E2BIG; /* too late for a reply that says so */
         if (code != 0)
                 return code;
         write_compare(j, r);

@@ -254,6 +254,13 @@ static void write_tail(JsonWriter *j, const QueryReply *r) {
         jw_key_u64(j, "samples", info.samples);
         jw_key_u64(j, "expected", info.expected);
         jw_key_u64(j, "gaps", info.gaps);
+        /* what no machine of the window could give, so that no rows are not taken for nothing measured */
+        jw_key(j, "absent");
+        jw_begin_array(j);
+        for (size_t i = 0; i < r->spec.n_metrics && info.samples > 0; i++)
+                if (!query_has_metric(r->query, r->spec.metrics[i]))
+                        jw_string(j, r->spec.metrics[i]->id);
+        jw_end_array(j);
         jw_end_object(j);
 }
 

@@ -13,6 +13,8 @@
 
 #include "api/route-private.h"
 
+#define STATEMENT_DEADLINE_US (5 * USEC_PER_SEC) /* streams set theirs anew with each piece */
+
 static const struct Route {
         const char *path, *method;
         int (*fn)(Service *s, const Request *q, Reply *ret);
@@ -77,7 +79,7 @@ int reply_store_error(Reply *ret, int code, const QueryError *e) {
 
         if (code == -ENOMEM)
                 return code;
-        if (code == QUERY_E_TOO_MANY || code == -EINVAL)
+        if (code > 0 || code == -EINVAL)
                 return reply_query_error(ret, e);
         if (code == -ETIME)
                 r = reply_error(ret, 503, "too-slow", NULL, "this took too long; ask for less, or again later");
@@ -237,6 +239,8 @@ int route_handle(Service *s, const Request *q, Reply *ret) {
                 if (strcmp(routes[i].path, q->path) != 0)
                         continue;
                 if (method_is(routes[i].method, q->method)) {
+                        if (s->reader)
+                                store_reader_set_deadline(s->reader, STATEMENT_DEADLINE_US);
                         r = routes[i].fn(s, q, &reply);
                         if (r < 0) {
                                 reply_deinit(&reply);

@@ -70,8 +70,8 @@ static int summary_next(ReplyStream *stream, JsonWriter *j) {
 
         store_reader_set_deadline(r->reader, SLICE_DEADLINE_US);
         code = collect_work(&r->collect, &error);
-        if (code == QUERY_E_TOO_MANY)
-                return -E2BIG;
+        if (code == QUERY_E_TOO_MANY || code == QUERY_E_NO_SUCH)
+                return -E2BIG; /* too late for a reply that says so */
         if (code != 0)
                 return code;
         write_summary(j, r);

@@ -57,6 +57,11 @@ static int collect_finish(Collect *c) {
         return 0;
 }
 
+static int too_many(QueryError *error) {
+        (void) query_error(error, "metric", "more than %d rows: ask for fewer metrics or scope=node", COLLECT_ROWS_MAX);
+        return QUERY_E_TOO_MANY;
+}
+
 int collect_work(Collect *c, QueryError *ret_error) {
         int r;
 
@@ -64,7 +69,9 @@ int collect_work(Collect *c, QueryError *ret_error) {
                 return 0;
         if (!c->query) {
                 r = query_new(c->reader, &c->spec, &c->query, ret_error);
-                return r == 0 ? 2 : r;
+                if (r != 0)
+                        return r;
+                return query_n_series(c->query) > COLLECT_ROWS_MAX ? too_many(ret_error) : 2;
         }
         for (;;) {
                 const QueryRow *row;
@@ -75,11 +82,8 @@ int collect_work(Collect *c, QueryError *ret_error) {
                 if (r != 1)
                         return r;
                 r = collect_add(c, row);
-                if (r == -E2BIG) {
-                        (void) query_error(ret_error, "metric", "more than %d rows: ask for fewer metrics or scope=node",
-                                COLLECT_ROWS_MAX);
-                        return QUERY_E_TOO_MANY;
-                }
+                if (r == -E2BIG)
+                        return too_many(ret_error);
                 if (r < 0)
                         return r;
         }

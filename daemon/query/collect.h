@@ -27,7 +27,7 @@ typedef struct Collect {
 /* The metrics, scope and filters of spec over [start, end). The lists of spec stay borrowed. */
 void collect_init(Collect *c, StoreReader *r, const QuerySpec *spec, uint64_t start_us, uint64_t end_us);
 void collect_deinit(Collect *c);
-/* 0: done; 2: a slice is done, call again; QUERY_E_TOO_MANY with the error filled; <0. */
+/* 0: done; 2 (no QUERY_E_): a slice is done, call again; QUERY_E_* with the error filled; <0. */
 int collect_work(Collect *c, QueryError *ret_error);
 /* The row of the same series as key, NULL where the window has none. */
 const QueryRow *collect_find(const Collect *c, const QueryRow *key);

@@ -12,6 +12,7 @@
 
 #include "cstated/macro.h"
 #include "cstated/timespan.h"
+#include "model/metric.h"
 
 #include "query/fold.h"
 #include "query/plan.h"
@@ -62,6 +63,17 @@ void query_info(const Query *q, QueryInfo *ret) {
 
 const Machine *query_machine(const Query *q) {
         return q->machine;
+}
+
+size_t query_n_series(const Query *q) {
+        return q->plan.n_series;
+}
+
+bool query_has_metric(const Query *q, const MetricSpec *m) {
+        for (size_t i = 0; i < q->plan.n_series; i++)
+                if (q->plan.series[i].metric == m)
+                        return true;
+        return false;
 }
 
 static int too_many_series(QueryError *error) {
@@ -147,8 +159,53 @@ static int query_survey(Query *q, QueryError *error) {
         return r == PLAN_E_TOO_MANY ? too_many_series(error) : r;
 }
 
+static bool has_offline(const Machine *m, const QuerySpec *spec) {
+        for (size_t i = 0; i < spec->n_cpus; i++)
+                for (uint32_t k = 0; k < m->n_offline; k++)
+                        if (m->offline[k] == spec->cpus[i])
+                                return true;
+        return false;
+}
+
+/* Filters that nothing passes are an error in the question; CPUs that are merely offline are not. */
+static int check_filters(const Query *q, const Machine *newest, QueryError *error) {
+        const Machine *m = q->machine ? q->machine : newest;
+        const QuerySpec *spec = q->spec;
+
+        if (q->plan.n_series > 0 || !m || (newest && has_offline(newest, spec)))
+                return 0;
+        if (spec->state[0])
+                (void) query_error(error, "state", "no CPU of this machine has an idle state '%s'", spec->state);
+        else if (spec->n_cpus > 0)
+                (void) query_error(error, "cpu", "no such CPU here");
+        else if (spec->n_cores > 0)
+                (void) query_error(error, "core", "no such core here");
+        else if (spec->n_packages > 0)
+                (void) query_error(error, "package", "no such package here");
+        else
+                return 0;
+        return QUERY_E_NO_SUCH;
+}
+
 static uint64_t window_now(const Query *q) {
         return q->spec->now_us > 0 ? MIN(q->spec->end_us, q->spec->now_us) : q->spec->end_us;
+}
+
+static int check_newest(Query *q, QueryError *error) {
+        const Machine *newest = NULL;
+        int r = store_reader_machine(q->reader, &newest);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        /* where the machine gives none of the metrics at all, no filter is to blame */
+        for (size_t i = 0; newest && i < q->plan.n_metrics; i++) {
+                Layout layout;
+
+                sample_layout(newest, &layout);
+                if (metric_available(q->plan.metrics[i], &layout))
+                        return check_filters(q, newest, error);
+        }
+        return 0;
 }
 
 static int query_begin(Query *q, QueryError *error) {
@@ -166,6 +223,9 @@ static int query_begin(Query *q, QueryError *error) {
         if (r == -E2BIG)
                 return too_many_series(error);
         if (r < 0)
+                return r;
+        r = check_newest(q, error);
+        if (r != 0)
                 return r;
         if (q->info.tier != TIER_RAW && q->info.step_us > 0 && q->info.step_us < q->tick_us)
                 q->info.step_us = q->tick_us;

@@ -34,6 +34,7 @@ typedef struct Query Query;
 
 enum {
         QUERY_E_TOO_MANY = 1, /* more than QUERY_POINTS_MAX points a series or the byte budget: error filled (param, how to ask better) */
+        QUERY_E_NO_SUCH = 3,  /* a filter names what the machine does not have: error filled */
 };
 /* The spec is borrowed until query_free(). A refusal of the store (-EBADMSG, -ETIME) is forwarded. */
 int query_new(StoreReader *r, const QuerySpec *spec, Query **ret, QueryError *ret_error);
@@ -43,5 +44,9 @@ DEFINE_CLEANUP(Query *, query_free);
 int query_next(Query *q, const QueryRow **ret);
 /* Valid after the end (samples, gaps) or at once (window, step, tier). Rollups count their rows. */
 void query_info(const Query *q, QueryInfo *ret);
+/* Series known so far: rows a bucket has at most. */
+size_t query_n_series(const Query *q);
+/* Has any machine of the window, so far, given this metric? */
+bool query_has_metric(const Query *q, const MetricSpec *m);
 /* The last machine seen; NULL before the first block. Borrowed until the next query_next(). */
 const Machine *query_machine(const Query *q);

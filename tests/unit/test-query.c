@@ -675,6 +675,40 @@ static void test_expired_ticks(void **state) {
         world_close(&w);
 }
 
+/* A filter that names what is not there is an error in the question; a CPU that is offline is none. */
+static void test_no_such_cpu(void **state) {
+        static const struct {
+                const char *query, *param;
+        } cases[] = {
+                { "metric=busy&cpu=99", "cpu" },
+                { "metric=c6&core=77", "core" },
+                { "metric=pc6&package=5", "package" },
+                { "metric=idle_time&state=C99", "state" },
+        };
+        World *w = *state;
+        QueryError error;
+        Result r;
+
+        world_ticks(w, 3);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                assert_int_equal(refused(w, cases[i].query, &error), QUERY_E_NO_SUCH);
+                assert_string_equal(error.param, cases[i].param);
+        }
+        world_change(w, fixture_unplug(world_machine(), 5));
+        world_ticks(w, 2);
+        r = run(w, "metric=busy&cpu=5&start=-2s");
+        assert_int_equal(r.n, 0);
+        assert_int_equal(r.info.samples, 2);
+        free(r.rows);
+        r = run(w, "metric=busy&cpu=5&start=-5s");
+        assert_int_equal(r.n, 3);
+        free(r.rows);
+        /* this machine has no C7 at all: no filter's fault */
+        r = run(w, "metric=c7&cpu=99");
+        assert_int_equal(r.n, 0);
+        free(r.rows);
+}
+
 static void test_empty_store(void **state) {
         World *w = *state;
         Result r = run(w, "metric=busy");
@@ -707,6 +741,7 @@ int main(void) {
                 cmocka_unit_test(test_minutes_agree_with_ticks),
                 cmocka_unit_test(test_hours),
                 cmocka_unit_test(test_expired_ticks),
+                cmocka_unit_test_setup_teardown(test_no_such_cpu, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_empty_store, setup, teardown),
         };
 
