@@ -260,16 +260,23 @@ static int check_alarms(Ingest *i, const Sample *s) {
         return r;
 }
 
+/* With a baseline already: a predecessor's open minute can then be asked for. */
+static int tell_machine(Ingest *i, const Sample *s) {
+        int r;
+
+        if (!i->store || !i->machine_pending)
+                return 0;
+        r = store_set_machine(i->store, s->machine, s->h.start_us);
+        if (r < 0)
+                return r;
+        i->machine_pending = false;
+        store_errata(i, s->machine, s->h.start_us);
+        return 0;
+}
+
 static int keep(Ingest *i, const Sample *s) {
         int r;
 
-        if (i->store && i->machine_pending) {
-                r = store_set_machine(i->store, s->machine, s->h.start_us);
-                if (r < 0)
-                        return r;
-                i->machine_pending = false;
-                store_errata(i, s->machine, s->h.start_us);
-        }
         r = totals_add(i->totals, s);
         if (r < 0)
                 return r;
@@ -297,6 +304,9 @@ static int take_tick(Ingest *i, const uint8_t *payload, size_t n) {
         if (!s)
                 return 0; /* too early, or of another machine: the sample before stands */
         i->service->sample = s->h.is_first ? NULL : s;
+        r = tell_machine(i, s);
+        if (r < 0)
+                return r;
         /* A baseline has no interval yet, and nothing to be kept. */
         return s->h.is_first ? 0 : keep(i, s);
 }

@@ -25,24 +25,24 @@ class Life(DaemonTest):
     def test_server_killed(self):
         p = self.start()
         sampler = self.sampler(p)
+        until(lambda: self.samples("-1h", "now") >= 10, "ten samples")
+        began = self.json("/api/v1/query?metric=irq&start=-1h")["rows"][0]["time"]
+        seen = self.json("/api/v1/status")["last_sample"]
+        kept = self.samples(began - 1000, seen + 1)
         p.kill()
         p.wait()
         until(lambda: not alive(sampler), "the sampler to end", 2)
         self.check_database()
-        # the socket it left behind is replaced, what it stored is there
-        oldest = self.first_tick()
+        # the socket it left behind is replaced, and what was sampled before is still there
         q = self.start()
-        self.assertEqual(self.first_tick(), oldest)
+        until(lambda: self.json("/api/v1/status")["last_sample"], "a sample")
+        self.assertEqual(self.samples(began - 1000, seen + 1), kept)
         self.assertEqual(self.stop(q), 0)
+        self.check_database()
 
-    def first_tick(self):
-        return self.json("/api/v1/status")["store"]["tiers"]["raw"]["oldest"] if os.path.exists(self.sock) and self.serving() else None
-
-    def serving(self):
-        try:
-            return self.get("/api/v1/status")[0] == 200
-        except OSError:
-            return False
+    def samples(self, start, end):
+        status, _, body = self.get("/api/v1/query?metric=irq&start=%s&end=%s" % (start, end))
+        return json.loads(body)["samples"] if status == 200 else 0
 
     def test_sampler_killed(self):
         p = self.start()
