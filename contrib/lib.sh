@@ -58,9 +58,12 @@ configure() {
         mv "$dir.log" "$dir/setup.log"
 }
 
+# compile DIR [TARGET...]
 compile() {
-        ninja -C "$1" >"$1/compile.log" 2>&1 || {
-                grep -E 'error|warning|FAILED' "$1/compile.log" | head -40 >&2
-                die "the build in $1 failed; the whole output is in $1/compile.log"
+        local dir=$1
+        shift
+        ninja -C "$dir" "$@" >"$dir/compile.log" 2>&1 || {
+                grep -E 'error|warning|FAILED' "$dir/compile.log" | head -40 >&2
+                die "the build in $dir failed; the whole output is in $dir/compile.log"
         }
 }

@@ -179,7 +179,7 @@ FieldId field_from_name(const char *name);
  * values[column[c].offset + e].
  */
 #define LAYOUT_COLUMNS_MAX 256
-#define IDLE_STATES_MAX 10 /* the kernel's CPUIDLE_STATE_MAX */
+#define IDLE_STATES_MAX 16 /* the kernel has up to 10 (CPUIDLE_STATE_MAX) today */
 
 typedef struct LayoutColumn {
         FieldId field;

@@ -42,9 +42,10 @@ def until(condition, what, patience=PATIENCE):
 class Daemon:
     """Inside: cstated with a database, a socket and a log in a temporary directory; a context manager."""
 
-    def __init__(self, policy="lazy", sources=COUNTERS, interval="500ms", env=None):
+    def __init__(self, policy="lazy", sources=COUNTERS, interval="500ms", env=None, user=None):
         self.policy, self.sources, self.interval = policy, sources, interval
         self.env = {**plain_env(), **(env or {})}
+        self.user = user
         self.stack = tempfile.TemporaryDirectory(prefix="cstated-machine-")
         self.folder = self.stack.name
         self.socket = os.path.join(self.folder, "s")
@@ -55,8 +56,11 @@ class Daemon:
     def __enter__(self):
         argv = [CSTATED, "--config", os.devnull, "--db", self.db, "--listen", self.socket, "--interval", self.interval,
                 "--wake-policy", self.policy, "--sources", self.sources]
+        if self.user is not None:
+            os.chown(self.folder, self.user, self.user)
         with open(os.path.join(self.folder, "log"), "wb") as log:
-            self.server = subprocess.Popen(argv, env=self.env, stdin=subprocess.DEVNULL, stderr=log)
+            self.server = subprocess.Popen(argv, env=self.env, stdin=subprocess.DEVNULL, stderr=log, user=self.user,
+                                           group=self.user, extra_groups=None if self.user is None else [])
         try:
             until(self.is_up, "cstated to sample")
         except BaseException:
@@ -78,13 +82,16 @@ class Daemon:
     def is_up(self):
         if self.server.poll() is not None:
             raise AssertionError("cstated ended with %d" % self.server.returncode)
-        with open("/proc/%d/task/%d/children" % (self.server.pid, self.server.pid), encoding="ascii") as f:
-            children = f.read().split()
-        self.sampler = int(children[0]) if children else 0
+        self.sampler = self.find_sampler()
         try:
             return self.sampler and self.samples() and self.json("/api/v1/status").get("cpus")
         except (ValueError, subprocess.SubprocessError):
             return False
+
+    def find_sampler(self):
+        with open("/proc/%d/task/%d/children" % (self.server.pid, self.server.pid), encoding="ascii") as f:
+            children = f.read().split()
+        return int(children[0]) if children else 0
 
     def log(self):
         with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as f:

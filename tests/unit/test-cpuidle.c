@@ -72,7 +72,7 @@ static void test_discovery(void **state) {
 }
 
 /* acpi_idle's wording, ten states and more, directories that are no state (C16). */
-static void test_odd_trees(void **state) {
+static void test_c16_odd_trees(void **state) {
         SourceFixture *f = *state;
         char name[16];
 
@@ -86,8 +86,11 @@ static void test_odd_trees(void **state) {
         fixture_write(&f->fixture, "x\n", CPU "/cpu0/cpuidle/state/name");
         fixture_write(&f->fixture, "x\n", CPU "/cpu0/cpuidle/state1x/name");
         source_fixture_start(f, &source_ops_cpuidle);
-        assert_int_equal(f->machine->idle_sets[0].n_states, IDLE_STATES_MAX);
-        assert_string_equal(f->machine->idle_sets[0].states[9].name, "C9_ACPI");
+        assert_int_equal(f->machine->idle_sets[0].n_states, 11);
+        for (unsigned k = 0; k < 11; k++) { /* in the order of numbers: state10 comes last */
+                (void) snprintf(name, sizeof(name), "C%u_ACPI", k);
+                assert_string_equal(f->machine->idle_sets[0].states[k].name, name);
+        }
         assert_int_equal(f->machine->idle_sets[0].states[9].mwait_hint, 0x51);
         assert_string_equal(f->machine->idle_driver, "");
         /* CPU 1 has no cpuidle at all: no error, no value */
@@ -97,7 +100,7 @@ static void test_odd_trees(void **state) {
         assert_int_equal(reason(f, FIELD_IDLE_TIME, 0, 0), REASON_NONE);
 }
 
-static void test_nothing_there(void **state) {
+static void test_c16_nothing_there(void **state) {
         SourceFixture *f = *state;
 
         fixture_write(&f->fixture, "0-1\n", CPU "/online");
@@ -198,7 +201,7 @@ static void test_busy_is_not_asleep(void **state) {
 }
 
 /* P and E cores have lists of their own (C11). */
-static void test_lists_differ(void **state) {
+static void test_c11_lists_differ(void **state) {
         SourceFixture *f = *state;
 
         fixture_write(&f->fixture, "0,16\n", CPU "/online");
@@ -302,14 +305,14 @@ static void test_old_kernel(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_discovery, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_odd_trees, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_nothing_there, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_c16_odd_trees, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_c16_nothing_there, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_counters_move_together, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_our_own_asking_is_no_activity, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_time_only_with_usage, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_sleeper_keeps_its_clock, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_busy_is_not_asleep, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_lists_differ, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_c11_lists_differ, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_cpu_vanishes_and_returns, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_switched_off_state_is_a_new_machine, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_rejected_in_turns, setup, teardown),

@@ -118,7 +118,7 @@ static void test_damaged_input(void **state) {
                 { "\"field\":\"mperf\"", "\"field\":\"c1\"" },
                 { "\"field\":\"mperf\"", "\"field\":\"\"" },
                 { "\"field\":\"mperf\"", "\"field\":\"energy_ram\"" },
-                { "\"instance\":3", "\"instance\":10" },
+                { "\"instance\":3", "\"instance\":16" },
                 { "\"width\":64", "\"width\":0" },
                 { "\"width\":64", "\"width\":65" },
                 { "\"scale\":1", "\"scale\":0" },
