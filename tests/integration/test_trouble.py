@@ -80,20 +80,6 @@ def no_states_inside():
     return idle_inside()
 
 
-def c17_inside():
-    """Three conditions that stay, and then a thousand samples."""
-    with Daemon(policy="always", interval="100ms") as d:
-        d.wait_samples(3)
-        fakecpu.set_("eio reg=0x3fd cpus=1", "eio reg=0x619", "fail energy_uj EIO", "hide cpuidle")
-        until(lambda: d.source("cpuidle")["state"] != "ok", "cpuidle to be missed")
-        first = d.samples()
-        d.wait_samples(first + 1000, 300)
-        status = d.json("/api/v1/status")
-        ledger = fakecpu.ledger(d.sampler)
-        return {"log": d.log(), "samples": d.samples() - first, "sources": status["sources"], "write_opens": ledger["write_opens"],
-                "pwrites": ledger["pwrites"], "ticks": status["store"]["ticks"]}
-
-
 def big_inside():
     with Daemon(interval="1s") as d:
         d.wait_samples(12)
@@ -190,17 +176,6 @@ class Trouble(MachineTest):
             self.assertFalse(c.get("idle"))
             self.assertIsNotNone(c["busy"])
             self.assertGreater(c["irq"], 0)
-
-    def test_c17_a_thousand_samples_with_permanent_errors(self):
-        r = self.on(SMALL.replace("cores 4", "cores 1"), "c17_inside", timeout=400)
-        states = {s["name"]: s for s in r["sources"]}
-        self.assertGreaterEqual(r["samples"], 1000)
-        self.assertNotEqual(states["cpuidle"]["state"], "ok")
-        self.assertIn("0x3fd", states["msr"]["hint"] or "")
-        self.assertIn("0x619", states["msr"]["hint"] or "")
-        self.assertLess(len(r["log"].splitlines()), 10, r["log"])
-        self.assertGreater(len(r["log"].splitlines()), 0)
-        self.assertEqual((r["write_opens"], r["pwrites"]), (0, 0))
 
     def test_512_cpus(self):
         r = self.on("skx-512", "big_inside", timeout=220)
