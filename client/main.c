@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "client/completion.h"
 #include "client/ctl.h"
 #include "cstated/api.h"
 
@@ -171,6 +172,12 @@ int main(int argc, char **argv) {
         if (argc > 1 && strcmp(argv[1], "--version") == 0) {
                 puts("cstatectl " CSTATED_VERSION);
                 return ctl_finish_stdout();
+        }
+        if (argc == 3 && strcmp(argv[1], "--completion") == 0) {
+                if (completion_print(argv[2], verbs, stdout) == 0)
+                        return ctl_finish_stdout();
+                ctl_error("--completion: bash or zsh");
+                return CTL_EXIT_USAGE;
         }
         first = parse_where(argc, argv, &ctl);
         if (first < 0)
