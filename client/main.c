@@ -25,6 +25,7 @@ const Verb verbs[] = {
         { "compare", "two windows side by side", cmd_compare, options_compare, "label" },
         { "query", "history as rows, CSV or JSON", cmd_query, options_query, NULL },
         { "sql", "SQL on the database itself, read-only", cmd_sql, options_sql, NULL },
+        { "export", "history for other programs: CSV, OpenMetrics", cmd_export, options_export, NULL },
         { "events", "what happened: hotplug, sources, storms, gaps", cmd_events, options_events, NULL },
         { "cpu", "CPUs, errata, topology and idle states", cmd_cpu, options_cpu, NULL },
         { "doctor", "what keeps this machine from idling, and what to do", cmd_doctor },
