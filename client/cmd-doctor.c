@@ -25,15 +25,16 @@ typedef struct DoctorOptions {
 } DoctorOptions;
 
 /* 0 go on, 1 help was printed, <0 wrong. */
+const struct option options_doctor[] = {
+        { "start", required_argument, NULL, 's' }, { "end", required_argument, NULL, 'e' },
+        { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, {},
+};
+
 static int parse_options(int argc, char **argv, DoctorOptions *o) {
-        static const struct option options[] = {
-                { "start", required_argument, NULL, 's' }, { "end", required_argument, NULL, 'e' },
-                { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, {},
-        };
         int c;
 
         optind = 0;
-        while ((c = getopt_long(argc, argv, "", options, NULL)) >= 0)
+        while ((c = getopt_long(argc, argv, "", options_doctor, NULL)) >= 0)
                 switch (c) {
                 case 's':
                         o->start = optarg;

@@ -43,7 +43,7 @@ int cmd_sql(const Ctl *ctl, int argc, char **argv);
 int cmd_status(const Ctl *ctl, int argc, char **argv);
 int cmd_top(const Ctl *ctl, int argc, char **argv);
 
-extern const struct option options_compare[], options_cpu[], options_events[], options_export[], options_labels[], options_mark[],
+extern const struct option options_compare[], options_cpu[], options_doctor[], options_events[], options_export[], options_labels[], options_mark[],
         options_query[], options_run[], options_show[], options_snapshot[], options_sql[], options_status[], options_top[];
 
 /* "cstatectl: ..." on stderr. */

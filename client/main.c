@@ -28,7 +28,7 @@ const Verb verbs[] = {
         { "export", "history for other programs: CSV, OpenMetrics", cmd_export, options_export, NULL },
         { "events", "what happened: hotplug, sources, storms, gaps", cmd_events, options_events, NULL },
         { "cpu", "CPUs, errata, topology and idle states", cmd_cpu, options_cpu, NULL },
-        { "doctor", "what keeps this machine from idling, and what to do", cmd_doctor },
+        { "doctor", "what keeps this machine from idling, and what to do", cmd_doctor, options_doctor, NULL },
         { "status", "health, sources and what measuring costs", cmd_status, options_status, NULL },
         { NULL, NULL, NULL, NULL, NULL },
 };
