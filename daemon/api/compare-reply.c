@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /api/v1/compare: two sides, each a window or a label's set of windows. With several windows a side's figures are
- * the mean and spread of the runs' means; with one they are over its ticks, and marked per-sample.
+ * /api/v1/compare: two sides, each a window or a label's set of windows. With several windows a side's
+ * figures are the mean and spread of the runs' means; with one they are over its ticks, and marked per-
+ * sample.
  */
 
 #include <errno.h>
@@ -57,7 +58,8 @@ static void side_figure(const Side *s, const QueryRow *key, CompareSide *ret) {
                         ret->stddev_percent = 100 * row->stddev / fabs(row->mean);
                 return;
         }
-        compare_side_from_stats(&stats, stats.n > 0 ? stats.mean : NAN, stats.n > 0 ? REASON_NONE : reason, ret);
+        compare_side_from_stats(
+                &stats, stats.n > 0 ? stats.mean : NAN, stats.n > 0 ? REASON_NONE : reason, ret);
 }
 
 static void write_side_figure(JsonWriter *j, const char *key, const CompareSide *s) {
@@ -213,14 +215,18 @@ static int side_parse(Service *s, const Request *q, const char *param, WindowSet
         int code;
 
         if (!text)
-                return reply_error(ret, 400, "bad-parameter", param, "%s: which window or label?", param) ?: 1;
+                return reply_error(ret, 400, "bad-parameter", param, "%s: which window or label?", param)
+                               ?: 1;
         code = window_set_label(s->reader, text, s->now_us(), set);
         if (code != -ENOENT)
                 return code == 0 ? 0 : reply_store_error(ret, code, &error) ?: 1;
         if (!strstr(text, "..") && !strchr(text, '/'))
-                return reply_error(ret, 404, "no-label", param, "%s: no label '%.64s', nor a window START..END", param, text) ?: 1;
+                return reply_error(ret, 404, "no-label", param,
+                               "%s: no label '%.64s', nor a window START..END", param, text)
+                               ?: 1;
         *set = (WindowSet){ .n = 1, .n_all = 1 };
-        code = query_window_parse(param, text, s->now_us(), &set->list[0].start_us, &set->list[0].end_us, &error);
+        code = query_window_parse(
+                param, text, s->now_us(), &set->list[0].start_us, &set->list[0].end_us, &error);
         return code == 0 ? 0 : reply_query_error(ret, &error) ?: 1;
 }
 
@@ -228,7 +234,8 @@ static int compare_begin(Service *s, const Request *q, CompareReply *r, Reply *r
         QueryError error = {};
         int code;
 
-        code = query_spec_parse_form(QUERY_FORM_COMPARE, q->params, q->n_params, s->now_us(), &r->spec, &error);
+        code = query_spec_parse_form(
+                QUERY_FORM_COMPARE, q->params, q->n_params, s->now_us(), &r->spec, &error);
         if (code == -EINVAL)
                 code = reply_query_error(ret, &error) ?: 1;
         if (code == 0)

@@ -9,7 +9,7 @@
 #include "api/route-private.h"
 
 #define EVENTS_DEFAULT 1000
-#define EVENTS_MAX 10000
+#define EVENTS_MAX     10000
 
 typedef struct EventList {
         JsonWriter *j;
@@ -46,8 +46,8 @@ static int write_events(Service *s, const Request *q, const QuerySpec *spec, uin
         write_time(&j, spec->end_us, spec->time_format);
         jw_key(&j, "events");
         jw_begin_array(&j);
-        r = store_reader_events(s->reader, spec->start_us, spec->end_us, request_param(q, "kind"), (size_t) limit + 1,
-                take_event, &list);
+        r = store_reader_events(s->reader, spec->start_us, spec->end_us, request_param(q, "kind"),
+                (size_t) limit + 1, take_event, &list);
         if (r < 0) {
                 jw_deinit(&j);
                 return reply_store_error(ret, r, NULL);
@@ -69,7 +69,9 @@ int route_events(Service *s, const Request *q, Reply *ret) {
         if (r < 0)
                 return r == -EINVAL ? reply_query_error(ret, &error) : r;
         if (limit_text && (num_parse_u32(limit_text, &limit) < 0 || limit < 1 || limit > EVENTS_MAX))
-                r = reply_error(ret, 400, "bad-parameter", "limit", "limit: a number from 1 to %d", EVENTS_MAX) ?: 1;
+                r = reply_error(
+                            ret, 400, "bad-parameter", "limit", "limit: a number from 1 to %d", EVENTS_MAX)
+                            ?: 1;
         if (r == 0)
                 r = reply_no_reader(s, ret);
         if (r == 0)

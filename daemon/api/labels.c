@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /api/v1/labels: named windows. Reading is for everybody; writing only for who comes over the unix socket (or runs in
- * process), whose group says that he may. A body that is no JSON is a bad request; JSON that is no label cannot be
- * processed.
+ * /api/v1/labels: named windows. Reading is for everybody; writing only for who comes over the unix socket
+ * (or runs in process), whose group says that he may. A body that is no JSON is a bad request; JSON that is
+ * no label cannot be processed.
  */
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "api/route-private.h"
 
 #define LABELS_MAX 10000
-#define META_MAX 4096
+#define META_MAX   4096
 
 typedef struct LabelList {
         JsonWriter *j;
@@ -128,7 +128,8 @@ static int take_instant(const json_t *o, uint64_t now_us, uint64_t fallback_us, 
         }
         if (!json_is_real(o) || json_real_value(o) < 0 || json_real_value(o) > 253402300799e3)
                 return -EINVAL;
-        *ret_us = (uint64_t) (json_real_value(o) * (json_real_value(o) >= 1e11 ? USEC_PER_MSEC : USEC_PER_SEC));
+        *ret_us = (uint64_t) (json_real_value(o) *
+                              (json_real_value(o) >= 1e11 ? USEC_PER_MSEC : USEC_PER_SEC));
         return 0;
 }
 

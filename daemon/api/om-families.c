@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The families of /metrics made of counters. Names are public interface. Sums over a package hold every CPU it ever
- * had, so that a counter does not fall when one goes offline; a series of a single CPU or core ends with it.
+ * The families of /metrics made of counters. Names are public interface. Sums over a package hold every CPU
+ * it ever had, so that a counter does not fall when one goes offline; a series of a single CPU or core ends
+ * with it.
  */
 
 #include <string.h>
@@ -31,8 +32,8 @@ static void lines_by_state(OpenMetrics *o, const OmView *v, FieldId field) {
         }
 }
 
-static void family_states(OpenMetrics *o, const OmView *v, const char *name, const char *unit, FieldId field, FieldId other,
-        const char *help) {
+static void family_states(OpenMetrics *o, const OmView *v, const char *name, const char *unit, FieldId field,
+        FieldId other, const char *help) {
         if (!om_view_has(v, field))
                 field = other;
         if (field == FIELD_NONE || !om_view_has(v, field))
@@ -105,7 +106,8 @@ static void families_granted(OpenMetrics *o, Service *s, bool wide) {
 
         if (!om_view_begin(&v, s))
                 return;
-        om_family(o, "cstated_package_cstate_seconds", FAMILY_COUNTER, "seconds", "Time the package was granted a state.");
+        om_family(o, "cstated_package_cstate_seconds", FAMILY_COUNTER, "seconds",
+                "Time the package was granted a state.");
         for (size_t i = 0; i < ARRAY_SIZE(package_states); i++)
                 om_lines_by_entity(o, &v, package_states[i].field, "state", package_states[i].state);
         om_family(o, "cstated_package_core_cstate_seconds", FAMILY_COUNTER, "seconds",
@@ -114,11 +116,13 @@ static void families_granted(OpenMetrics *o, Service *s, bool wide) {
                 om_lines_by_package(o, &v, core_states[i].field, NULL, "state", core_states[i].state);
         if (!wide)
                 return;
-        om_family(o, "cstated_core_cstate_seconds", FAMILY_COUNTER, "seconds", "Time the core was granted a state.");
+        om_family(o, "cstated_core_cstate_seconds", FAMILY_COUNTER, "seconds",
+                "Time the core was granted a state.");
         for (size_t i = 0; i < ARRAY_SIZE(core_states); i++)
                 om_lines_by_entity(o, &v, core_states[i].field, "state", core_states[i].state);
         if (om_view_has(&v, FIELD_MC6)) {
-                om_family(o, "cstated_module_cstate_seconds", FAMILY_COUNTER, "seconds", "Time the module was granted a state.");
+                om_family(o, "cstated_module_cstate_seconds", FAMILY_COUNTER, "seconds",
+                        "Time the module was granted a state.");
                 om_lines_by_entity(o, &v, FIELD_MC6, "state", "c6");
         }
 }
@@ -150,15 +154,19 @@ static void families_rapl(OpenMetrics *o, Service *s, bool wide) {
                 FieldId field;
                 const char *zone;
         } zones[] = {
-                { FIELD_ENERGY_PKG, "package" }, { FIELD_ENERGY_RAM, "dram" }, { FIELD_ENERGY_COR, "core" },
-                { FIELD_ENERGY_GFX, "uncore" }, { FIELD_ENERGY_SYS, "psys" },
+                { FIELD_ENERGY_PKG, "package" },
+                { FIELD_ENERGY_RAM, "dram" },
+                { FIELD_ENERGY_COR, "core" },
+                { FIELD_ENERGY_GFX, "uncore" },
+                { FIELD_ENERGY_SYS, "psys" },
         };
         OmView v;
 
         if (!om_view_begin(&v, s))
                 return;
         om_family(o, "cstated_rapl_joules", FAMILY_COUNTER, "joules",
-                "Energy by zone; core and uncore are parts of package, dram is not, psys is the whole platform.");
+                "Energy by zone; core and uncore are parts of package, dram is not, psys is the whole "
+                "platform.");
         for (size_t i = 0; i < ARRAY_SIZE(zones); i++)
                 om_lines_by_entity(o, &v, zones[i].field, "zone", zones[i].zone);
         if (om_view_has(&v, FIELD_ENERGY_CORE))
@@ -171,11 +179,13 @@ static void families_heat(OpenMetrics *o, Service *s, bool wide) {
         if (!om_view_begin(&v, s))
                 return;
         if (om_view_has(&v, FIELD_PKG_TEMP)) {
-                om_family(o, "cstated_package_temperature_celsius", FAMILY_GAUGE, "celsius", "Temperature of the package.");
+                om_family(o, "cstated_package_temperature_celsius", FAMILY_GAUGE, "celsius",
+                        "Temperature of the package.");
                 om_lines_by_entity(o, &v, FIELD_PKG_TEMP, NULL, NULL);
         }
         if (wide && om_view_has(&v, FIELD_CORE_TEMP)) {
-                om_family(o, "cstated_core_temperature_celsius", FAMILY_GAUGE, "celsius", "Temperature of the core.");
+                om_family(o, "cstated_core_temperature_celsius", FAMILY_GAUGE, "celsius",
+                        "Temperature of the core.");
                 om_lines_by_entity(o, &v, FIELD_CORE_TEMP, NULL, NULL);
         }
 }
@@ -186,11 +196,14 @@ static const struct {
         FieldId field;
         const char *cause;
 } causes[] = {
-        { FIELD_WAKE_INTERRUPT, "interrupt" }, { FIELD_WAKE_STORE, "store" }, { FIELD_WAKE_BREAK, "break" },
+        { FIELD_WAKE_INTERRUPT, "interrupt" },
+        { FIELD_WAKE_STORE, "store" },
+        { FIELD_WAKE_BREAK, "break" },
 };
 
 /* A CPU's wakeups: its idle states that sleep added up. */
-static void lines_by_cpu(OpenMetrics *o, const OmView *v, FieldId field, const char *label, const char *value) {
+static void lines_by_cpu(
+        OpenMetrics *o, const OmView *v, FieldId field, const char *label, const char *value) {
         const TotalsEntity *entities;
         size_t n = totals_entities(v->t, SCOPE_CPU, &entities);
 
@@ -233,7 +246,8 @@ static void families_wakeups(OpenMetrics *o, Service *s, bool wide) {
                 om_lines_by_package(o, &v, FIELD_IDLE_USAGE, NULL, "cause", "unknown");
         if (!wide)
                 return;
-        om_family(o, "cstated_idle_wakeups", FAMILY_COUNTER, NULL, "Sleeps of the CPU that ended, by cause.");
+        om_family(
+                o, "cstated_idle_wakeups", FAMILY_COUNTER, NULL, "Sleeps of the CPU that ended, by cause.");
         for (size_t i = 0; i < ARRAY_SIZE(causes) && traced; i++)
                 lines_by_cpu(o, &v, causes[i].field, "cause", causes[i].cause);
         if (!traced)
@@ -258,7 +272,8 @@ static void families_breaks(OpenMetrics *o, Service *s, bool wide) {
         om_lines_by_package(o, &v, field, NULL, "method", method);
         if (!wide)
                 return;
-        om_family(o, "cstated_idle_break_wakeups", FAMILY_COUNTER, NULL, "Sleeps of the CPU that ended for nothing.");
+        om_family(o, "cstated_idle_break_wakeups", FAMILY_COUNTER, NULL,
+                "Sleeps of the CPU that ended for nothing.");
         lines_by_cpu(o, &v, field, "method", method);
 }
 
@@ -270,10 +285,12 @@ static void families_interrupts(OpenMetrics *o, Service *s, bool wide) {
         if (!om_view_begin(&v, s))
                 return;
         if (om_view_has(&v, FIELD_IRQ)) {
-                om_family(o, "cstated_package_interrupts", FAMILY_COUNTER, NULL, "Interrupts the package's CPUs serviced.");
+                om_family(o, "cstated_package_interrupts", FAMILY_COUNTER, NULL,
+                        "Interrupts the package's CPUs serviced.");
                 om_lines_by_package(o, &v, FIELD_IRQ, NULL, NULL, NULL);
                 if (wide) {
-                        om_family(o, "cstated_cpu_interrupts", FAMILY_COUNTER, NULL, "Interrupts the CPU serviced.");
+                        om_family(o, "cstated_cpu_interrupts", FAMILY_COUNTER, NULL,
+                                "Interrupts the CPU serviced.");
                         om_lines_by_entity(o, &v, FIELD_IRQ, NULL, NULL);
                 }
         }

@@ -38,12 +38,14 @@ void families_info(OpenMetrics *o, Service *s, bool wide) {
                 om_label(o, "governor", m->idle_governor);
                 om_count(o, 1);
         }
-        om_family(o, "cstated_erratum", FAMILY_INFO, NULL, "Errata of MONITOR/MWAIT and whether the kernel works around them.");
+        om_family(o, "cstated_erratum", FAMILY_INFO, NULL,
+                "Errata of MONITOR/MWAIT and whether the kernel works around them.");
         for (unsigned id = 0; id < ERRATUM_N && m->n_idents > 0; id++) {
                 ErratumStatus worst = ERRATUM_NOT_AFFECTED;
 
                 for (uint32_t i = 0; i < m->n_idents; i++) {
-                        ErratumStatus status = erratum_classify((ErratumId) id, &m->idents[i], m->has_bugs ? m->bugs : NULL);
+                        ErratumStatus status = erratum_classify(
+                                (ErratumId) id, &m->idents[i], m->has_bugs ? m->bugs : NULL);
 
                         if (worst == ERRATUM_NOT_AFFECTED || status == ERRATUM_UNMITIGATED)
                                 worst = status;
@@ -71,7 +73,8 @@ void families_machine(OpenMetrics *o, Service *s, bool wide) {
                 om_label_id(o, "die", m->packages[p].die);
                 om_count(o, n);
         }
-        om_family(o, "cstated_package_cores", FAMILY_GAUGE, NULL, "Cores of the package with an online CPU.");
+        om_family(
+                o, "cstated_package_cores", FAMILY_GAUGE, NULL, "Cores of the package with an online CPU.");
         for (uint32_t p = 0; p < m->n_packages; p++) {
                 int64_t n = 0;
 
@@ -119,16 +122,20 @@ void families_self(OpenMetrics *o, Service *s, bool wide) {
         om_value(o, (double) s->server_cpu_ns * 1e-9);
         self_gauge(o, "cstated_self_resident_bytes", "bytes", "Resident memory of both processes.",
                 (double) (t->rss_bytes + s->server_rss_bytes));
-        self_count(o, "cstated_self_remote_reads", "Reads on another CPU, one interrupt there each.", t->self_reads);
-        self_count(o, "cstated_self_wakeups_caused", "Sleeping CPUs that were woken to be read.", t->self_wakeups);
-        self_count(o, "cstated_self_missed_ticks", "Samples that came too late to be taken.", t->self_missed);
+        self_count(o, "cstated_self_remote_reads", "Reads on another CPU, one interrupt there each.",
+                t->self_reads);
+        self_count(o, "cstated_self_wakeups_caused", "Sleeping CPUs that were woken to be read.",
+                t->self_wakeups);
+        self_count(
+                o, "cstated_self_missed_ticks", "Samples that came too late to be taken.", t->self_missed);
         self_count(o, "cstated_self_dropped_frames", "Samples lost between the processes.", t->self_dropped);
-        self_gauge(o, "cstated_self_sample_seconds", "seconds", "How long the last sample took.", (double) t->sample_ns * 1e-9);
+        self_gauge(o, "cstated_self_sample_seconds", "seconds", "How long the last sample took.",
+                (double) t->sample_ns * 1e-9);
         self_gauge(o, "cstated_self_interval_seconds", "seconds", "The sampling interval.",
                 (double) s->interval_usec / USEC_PER_SEC);
         if (s->sample)
-                self_gauge(o, "cstated_self_last_sample_timestamp_seconds", "seconds", "When the last sample was taken.",
-                        (double) s->sample->h.end_us / USEC_PER_SEC);
+                self_gauge(o, "cstated_self_last_sample_timestamp_seconds", "seconds",
+                        "When the last sample was taken.", (double) s->sample->h.end_us / USEC_PER_SEC);
 }
 
 void families_store(OpenMetrics *o, Service *s, bool wide) {
@@ -139,5 +146,6 @@ void families_store(OpenMetrics *o, Service *s, bool wide) {
         store_figures(s->store, &f);
         self_gauge(o, "cstated_self_store_bytes", "bytes", "Size of the database.", (double) f.bytes);
         self_gauge(o, "cstated_self_store_degraded", NULL, "1 while samples cannot be written.", f.degraded);
-        self_count(o, "cstated_self_store_ticks_lost", "Samples lost because the store could not be written.", f.ticks_lost);
+        self_count(o, "cstated_self_store_ticks_lost",
+                "Samples lost because the store could not be written.", f.ticks_lost);
 }

@@ -39,7 +39,8 @@ bool om_view_is_online(const OmView *v, Scope scope, const TotalsEntity *e) {
         case SCOPE_CPU:
                 return machine_cpu_index(v->m, (uint32_t) e->cpu) != UINT32_MAX;
         case SCOPE_CORE:
-                return machine_core_index(v->m, (int32_t) e->package, (int32_t) e->die, (int32_t) e->core) != UINT32_MAX;
+                return machine_core_index(v->m, (int32_t) e->package, (int32_t) e->die, (int32_t) e->core) !=
+                       UINT32_MAX;
         case SCOPE_SYSTEM:
         case SCOPE_PACKAGE:
         case SCOPE_MODULE:
@@ -67,7 +68,8 @@ void om_view_put(OpenMetrics *o, const OmView *v, const TotalsColumn *c, double 
 }
 
 /* One line an entity of the column's own scope. */
-void om_lines_by_entity(OpenMetrics *o, const OmView *v, FieldId field, const char *label, const char *value) {
+void om_lines_by_entity(
+        OpenMetrics *o, const OmView *v, FieldId field, const char *label, const char *value) {
         const TotalsEntity *entities;
         Scope scope = field_spec(field)->scope;
         size_t n = totals_entities(v->t, scope, &entities);
@@ -76,7 +78,8 @@ void om_lines_by_entity(OpenMetrics *o, const OmView *v, FieldId field, const ch
         if (!totals_column(v->t, field, 0, &c))
                 return;
         for (size_t i = 0; i < n; i++) {
-                if (!c.seen[i] || !om_view_is_online(v, scope, &entities[i]) || isnan(om_view_value(v, &c, c.values[i])))
+                if (!c.seen[i] || !om_view_is_online(v, scope, &entities[i]) ||
+                        isnan(om_view_value(v, &c, c.values[i])))
                         continue;
                 om_line(o);
                 label_entity(o, scope, &entities[i]);
@@ -116,15 +119,16 @@ void om_sum_field(const OmView *v, FieldId field, const char *state, PackageSums
 
                         if (!c.seen[i])
                                 continue;
-                        if (by_state && state ? !name || strcmp(name, state) != 0 : by_state && name && om_is_poll(name))
+                        if (by_state && state ? !name || strcmp(name, state) != 0
+                                              : by_state && name && om_is_poll(name))
                                 continue;
                         sum_add(sums, &entities[i], om_view_value(v, &c, c.values[i]));
                 }
         }
 }
 
-void om_lines_by_package(OpenMetrics *o, const OmView *v, FieldId field, const char *state, const char *label,
-        const char *value) {
+void om_lines_by_package(OpenMetrics *o, const OmView *v, FieldId field, const char *state,
+        const char *label, const char *value) {
         PackageSums sums = {};
 
         om_sum_field(v, field, state, &sums);

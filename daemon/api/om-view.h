@@ -37,12 +37,13 @@ void om_view_put(OpenMetrics *o, const OmView *v, const TotalsColumn *c, double 
 bool om_is_poll(const char *state);
 
 /* One line an entity of the field's own scope, with one more label (or NULL). */
-void om_lines_by_entity(OpenMetrics *o, const OmView *v, FieldId field, const char *label, const char *value);
+void om_lines_by_entity(
+        OpenMetrics *o, const OmView *v, FieldId field, const char *label, const char *value);
 /* Adds a field's totals up by package. state: only that idle state; NULL: all that sleep. */
 void om_sum_field(const OmView *v, FieldId field, const char *state, PackageSums *sums);
 /* One line a package of such sums. */
-void om_lines_by_package(OpenMetrics *o, const OmView *v, FieldId field, const char *state, const char *label,
-        const char *value);
+void om_lines_by_package(OpenMetrics *o, const OmView *v, FieldId field, const char *state,
+        const char *label, const char *value);
 
 void families_info(OpenMetrics *o, Service *s, bool wide);
 void families_machine(OpenMetrics *o, Service *s, bool wide);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The writer of exposition text and the /metrics route. A reply is made family by family, so that no piece takes long
- * and a scrape sees each family of one moment.
+ * The writer of exposition text and the /metrics route. A reply is made family by family, so that no piece
+ * takes long and a scrape sees each family of one moment.
  *
- * The dialects differ in little: 0.0.4 puts HELP and TYPE on the name with _total and knows no info type and no UNIT;
- * OpenMetrics ends in # EOF.
+ * The dialects differ in little: 0.0.4 puts HELP and TYPE on the name with _total and knows no info type and
+ * no UNIT; OpenMetrics ends in # EOF.
  */
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "api/openmetrics.h"
 #include "api/route-private.h"
 
-#define PIECE_BYTES (32 * 1024)
+#define PIECE_BYTES  (32 * 1024)
 #define VALUE_DIGITS 15
 
 static void text(OpenMetrics *o, const char *s) {
@@ -24,15 +24,20 @@ static void text(OpenMetrics *o, const char *s) {
 }
 
 void om_family(OpenMetrics *o, const char *name, FamilyType type, const char *unit, const char *help) {
-        static const char *const suffixes[] = { [FAMILY_COUNTER] = "_total", [FAMILY_GAUGE] = "", [FAMILY_INFO] = "_info" };
-        static const char *const types[] = { [FAMILY_COUNTER] = "counter", [FAMILY_GAUGE] = "gauge", [FAMILY_INFO] = "info" };
+        static const char *const suffixes[] = {
+                [FAMILY_COUNTER] = "_total", [FAMILY_GAUGE] = "", [FAMILY_INFO] = "_info"
+        };
+        static const char *const types[] = {
+                [FAMILY_COUNTER] = "counter", [FAMILY_GAUGE] = "gauge", [FAMILY_INFO] = "info"
+        };
         const char *tail;
 
         o->name = name;
         o->suffix = suffixes[type];
         tail = o->is_open ? "" : o->suffix;
         jw_printf(o->j, "# HELP %s%s %s\n", name, tail, help);
-        jw_printf(o->j, "# TYPE %s%s %s\n", name, tail, type == FAMILY_INFO && !o->is_open ? "gauge" : types[type]);
+        jw_printf(o->j, "# TYPE %s%s %s\n", name, tail,
+                type == FAMILY_INFO && !o->is_open ? "gauge" : types[type]);
         if (unit && o->is_open)
                 jw_printf(o->j, "# UNIT %s %s\n", name, unit);
 }
@@ -119,7 +124,8 @@ int route_metrics(Service *s, const Request *q, Reply *ret) {
         if (r != 0)
                 return r < 0 ? r : 0;
         if (scope && strcmp(scope, "cpu") != 0 && strcmp(scope, "package") != 0)
-                return reply_error(ret, 400, "bad-parameter", "scope", "scope: cpu, or package (the default)");
+                return reply_error(
+                        ret, 400, "bad-parameter", "scope", "scope: cpu, or package (the default)");
         m = calloc(1, sizeof(*m));
         if (!m)
                 return -ENOMEM;
@@ -131,8 +137,8 @@ int route_metrics(Service *s, const Request *q, Reply *ret) {
         };
         *ret = (Reply){
                 .status = 200,
-                .content_type = m->is_open ? "application/openmetrics-text; version=1.0.0; charset=utf-8" :
-                                             "text/plain; version=0.0.4; charset=utf-8",
+                .content_type = m->is_open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                           : "text/plain; version=0.0.4; charset=utf-8",
                 .stream = &m->stream,
         };
         return 0;

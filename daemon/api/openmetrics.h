@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* Exposition text in both dialects: OpenMetrics 1.0 and Prometheus text 0.0.4. Private to daemon/api and its tests. */
+/*
+ * Exposition text in both dialects: OpenMetrics 1.0 and Prometheus text 0.0.4. Private to daemon/api and its
+ * tests.
+ */
 
 #include "api/route.h"
 
 typedef struct OpenMetrics {
-        JsonWriter *j;     /* used as a text buffer */
-        bool is_open;      /* OpenMetrics; else 0.0.4 */
-        const char *name;  /* of the family in work */
+        JsonWriter *j;      /* used as a text buffer */
+        bool is_open;       /* OpenMetrics; else 0.0.4 */
+        const char *name;   /* of the family in work */
         const char *suffix; /* "_total", "_info", "" */
-        unsigned n_labels; /* of the line in work */
+        unsigned n_labels;  /* of the line in work */
 } OpenMetrics;
 
 typedef enum FamilyType { FAMILY_COUNTER, FAMILY_GAUGE, FAMILY_INFO } FamilyType;
@@ -21,7 +24,7 @@ void om_family(OpenMetrics *o, const char *name, FamilyType type, const char *un
 void om_line(OpenMetrics *o);
 void om_label(OpenMetrics *o, const char *name, const char *value);
 void om_label_id(OpenMetrics *o, const char *name, int64_t id); /* nothing for id < 0 */
-void om_value(OpenMetrics *o, double v); /* not finite: NaN */
+void om_value(OpenMetrics *o, double v);                        /* not finite: NaN */
 void om_count(OpenMetrics *o, int64_t v);
 
 /* True where the Accept header takes OpenMetrics. */

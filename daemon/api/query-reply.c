@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /api/v1/query: rows as they come, in three forms. What is known before (window, step, tier, units) stands before the
- * rows, what only the end tells (samples, gaps) after them. CSV is the rows alone.
+ * /api/v1/query: rows as they come, in three forms. What is known before (window, step, tier, units) stands
+ * before the rows, what only the end tells (samples, gaps) after them. CSV is the rows alone.
  */
 
 #include <errno.h>
@@ -13,10 +13,10 @@
 
 #include "api/route-private.h"
 
-#define PIECE_BYTES (32 * 1024)
+#define PIECE_BYTES       (32 * 1024)
 #define SLICE_DEADLINE_US (5 * USEC_PER_SEC)
-#define DIGITS 6
-#define SUM_DIGITS 10
+#define DIGITS            6
+#define SUM_DIGITS        10
 
 typedef struct QueryReply {
         ReplyStream stream;
@@ -30,8 +30,12 @@ static const struct {
         QueryAgg agg;
         const char *name;
 } agg_names[] = {
-        { AGG_MEAN, "mean" }, { AGG_MIN, "min" }, { AGG_MAX, "max" },
-        { AGG_STDDEV, "stddev" }, { AGG_SUM, "sum" }, { AGG_COUNT, "count" },
+        { AGG_MEAN, "mean" },
+        { AGG_MIN, "min" },
+        { AGG_MAX, "max" },
+        { AGG_STDDEV, "stddev" },
+        { AGG_SUM, "sum" },
+        { AGG_COUNT, "count" },
 };
 
 static void write_agg(JsonWriter *j, const QueryRow *row, QueryAgg agg) {
@@ -117,7 +121,8 @@ static void write_values(JsonWriter *j, const QuerySpec *q, const QueryRow *row)
         jw_end_array(j);
 }
 
-static const char *const column_names[] = { "time", "metric", "scope", "package", "die", "module", "core", "cpu", "state" };
+static const char *const column_names[] = { "time", "metric", "scope", "package", "die", "module", "core",
+        "cpu", "state" };
 
 static void write_columns(JsonWriter *j, const QuerySpec *q) {
         jw_key(j, "columns");
@@ -327,8 +332,9 @@ int route_query(Service *s, const Request *q, Reply *ret) {
                         if (code == 0) {
                                 *ret = (Reply){
                                         .status = 200,
-                                        .content_type = r->spec.format == QUERY_CSV ? "text/csv; charset=utf-8" :
-                                                                                      "application/json",
+                                        .content_type = r->spec.format == QUERY_CSV
+                                                                ? "text/csv; charset=utf-8"
+                                                                : "application/json",
                                         .stream = &r->stream,
                                 };
                                 return 0;

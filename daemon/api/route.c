@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of routes, and what they share: parameters, errors, times. The table is the one place that knows which
- * methods a path has, so that 404 and 405 with Allow follow from it.
+ * The table of routes, and what they share: parameters, errors, times. The table is the one place that knows
+ * which methods a path has, so that 404 and 405 with Allow follow from it.
  */
 
 #include <errno.h>
@@ -82,9 +82,11 @@ int reply_store_error(Reply *ret, int code, const QueryError *e) {
         if (code > 0 || code == -EINVAL)
                 return reply_query_error(ret, e);
         if (code == -ETIME)
-                r = reply_error(ret, 503, "too-slow", NULL, "this took too long; ask for less, or again later");
+                r = reply_error(
+                        ret, 503, "too-slow", NULL, "this took too long; ask for less, or again later");
         else
-                r = reply_error(ret, 503, "store", NULL, "the store cannot be read: %s", strerror(code < 0 ? -code : EBADMSG));
+                r = reply_error(ret, 503, "store", NULL, "the store cannot be read: %s",
+                        strerror(code < 0 ? -code : EBADMSG));
         ret->retry_after_s = 5;
         return r;
 }
@@ -117,7 +119,8 @@ int request_only(const Request *q, const char *const *names, Reply *ret) {
                 for (const char *const *n = names; *n && !known; n++)
                         known = strcmp(*n, key) == 0;
                 if (!known)
-                        r = reply_error(ret, 400, "bad-parameter", key, "%.64s: no such parameter here", key);
+                        r = reply_error(
+                                ret, 400, "bad-parameter", key, "%.64s: no such parameter here", key);
                 for (size_t k = 0; k < i && known; k++)
                         if (strcmp(q->params[k].key, key) == 0) {
                                 r = reply_error(ret, 400, "bad-parameter", key, "%.64s: given twice", key);
@@ -172,7 +175,10 @@ void write_time(JsonWriter *j, uint64_t time_us, QueryTimeFormat format) {
 }
 
 static int hex_digit(char c) {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
 }
 
 /* In place; -EINVAL for a malformed escape or an encoded NUL. */
@@ -224,7 +230,8 @@ static bool method_is(const char *method, const char *asked) {
 }
 
 static int wrong_method(const Request *q, bool get, bool post, bool delete, Reply *ret) {
-        int r = reply_error(ret, 405, "method-not-allowed", NULL, "%.16s is not for %.64s", q->method, q->path);
+        int r = reply_error(
+                ret, 405, "method-not-allowed", NULL, "%.16s is not for %.64s", q->method, q->path);
 
         ret->allow = post && delete ? "GET, HEAD, POST, DELETE" : get ? "GET, HEAD" : "";
         return r;
@@ -264,13 +271,19 @@ int route_index(Service *s, const Request *q, Reply *ret) {
                 "<p>Idle states, wakeups and power of this machine.</p>\n<ul>\n"
                 "<li><a href=\"/api/v1/status\">status</a>\n<li><a href=\"/api/v1/snapshot\">snapshot</a>\n"
                 "<li><a href=\"/api/v1/catalogue\">catalogue</a>\n<li><a href=\"/api/v1/cpu\">cpu</a>\n"
-                "<li><a href=\"/api/v1/query?metric=busy,pkg_watts&amp;scope=node&amp;points=60&amp;agg=mean,max\">query</a>\n"
+                "<li><a "
+                "href=\"/api/v1/"
+                "query?metric=busy,pkg_watts&amp;scope=node&amp;points=60&amp;agg=mean,max\">query</a>\n"
                 "<li><a href=\"/api/v1/summary\">summary</a>\n<li><a href=\"/api/v1/events\">events</a>\n"
-                "<li><a href=\"/api/v1/labels\">labels</a>\n<li><a href=\"/metrics\">metrics</a>\n</ul></html>\n";
+                "<li><a href=\"/api/v1/labels\">labels</a>\n<li><a "
+                "href=\"/metrics\">metrics</a>\n</ul></html>\n";
         int r = request_only(q, (const char *const[]){ NULL }, ret);
 
         if (r != 0)
                 return r < 0 ? r : 0;
-        *ret = (Reply){ .status = 200, .content_type = "text/html; charset=utf-8", .body = strdup(page), .n_body = sizeof(page) - 1 };
+        *ret = (Reply){ .status = 200,
+                .content_type = "text/html; charset=utf-8",
+                .body = strdup(page),
+                .n_body = sizeof(page) - 1 };
         return ret->body ? 0 : -ENOMEM;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /api/v1/status: is it well. What a machine does not have is no fault (a note); what is there and may not be read,
- * what fails, a store that cannot be written, samples that stay away are (degraded, with a problem a person can act
- * on). An erratum that this kernel does not work around is a problem of the machine and leaves our health alone.
+ * /api/v1/status: is it well. What a machine does not have is no fault (a note); what is there and may not
+ * be read, what fails, a store that cannot be written, samples that stay away are (degraded, with a problem
+ * a person can act on). An erratum that this kernel does not work around is a problem of the machine and
+ * leaves our health alone.
  */
 
 #include <errno.h>
@@ -78,7 +79,8 @@ static void judge_sampling(Health *h, const Service *s) {
         last = s->sample ? s->sample->h.end_us : s->start_us;
         if (now > last && now - last > patience) {
                 h->degraded = true;
-                add_line(&h->problems, "no sample for %llu s", (unsigned long long) ((now - last) / USEC_PER_SEC));
+                add_line(&h->problems, "no sample for %llu s",
+                        (unsigned long long) ((now - last) / USEC_PER_SEC));
         }
 }
 
@@ -207,7 +209,8 @@ static void write_status(JsonWriter *j, Service *s, const StoreFigures *store, c
         jw_key_string(j, "boot_id", m ? m->boot_id : NULL);
         jw_key_double(j, "uptime_s", now > s->start_us ? (double) (now - s->start_us) / USEC_PER_SEC : 0, 9);
         jw_key_u64(j, "interval_ms", s->interval_usec / USEC_PER_MSEC);
-        jw_key_string(j, "wake_policy", s->sampler && s->sampler->wake_policy[0] ? s->sampler->wake_policy : NULL);
+        jw_key_string(
+                j, "wake_policy", s->sampler && s->sampler->wake_policy[0] ? s->sampler->wake_policy : NULL);
         jw_key_string(j, "health", h->degraded ? "degraded" : "ok");
         write_lines(j, "problems", &h->problems);
         write_lines(j, "notes", &h->notes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /api/v1/summary: a window in one row a metric. Of a label with several windows the newest; compare is what looks at
- * all of them. The reply is one piece, computed in slices.
+ * /api/v1/summary: a window in one row a metric. Of a label with several windows the newest; compare is what
+ * looks at all of them. The reply is one piece, computed in slices.
  */
 
 #include <errno.h>
@@ -108,7 +108,8 @@ static int summary_begin(Service *s, const Request *q, SummaryReply *r, Reply *r
         QueryError error = {};
         int code;
 
-        code = query_spec_parse_form(QUERY_FORM_SUMMARY, q->params, q->n_params, s->now_us(), &r->spec, &error);
+        code = query_spec_parse_form(
+                QUERY_FORM_SUMMARY, q->params, q->n_params, s->now_us(), &r->spec, &error);
         if (code == -EINVAL)
                 code = reply_query_error(ret, &error) ?: 1;
         if (code == 0)

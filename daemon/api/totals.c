@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Totals are arrays over entities in order of appearance, one array a column. The way from a sample's slot to its
- * total is worked out once a machine (generation, layout), so that a tick costs one addition a value.
+ * Totals are arrays over entities in order of appearance, one array a column. The way from a sample's slot
+ * to its total is worked out once a machine (generation, layout), so that a tick costs one addition a value.
  */
 
 #include <errno.h>
@@ -35,7 +35,7 @@ struct Totals {
         size_t n_columns, size_columns;
         IdleSet *sets; /* ever seen, IDLE_SETS_MAX of them */
         size_t n_sets;
-        uint8_t *set_of; /* of each CPU in order of appearance; UINT8_MAX: none */
+        uint8_t *set_of;      /* of each CPU in order of appearance; UINT8_MAX: none */
         uint32_t *column_map; /* sample's column -> ours */
         Layout layout;        /* the maps are for this layout ... */
         uint32_t generation;  /* ... of this machine */
@@ -293,8 +293,10 @@ const char *totals_state_name(const Totals *t, size_t cpu, uint8_t instance) {
         uint8_t set = cpu < t->entities[SCOPE_CPU].n ? t->set_of[cpu] : UINT8_MAX;
 
         if (set == UINT8_MAX)
-                return cpu < t->entities[SCOPE_CPU].n && instance < ARRAY_SIZE(nameless) ? nameless[instance] : NULL;
-        return set < t->n_sets && instance < t->sets[set].n_states ? t->sets[set].states[instance].name : NULL;
+                return cpu < t->entities[SCOPE_CPU].n && instance < ARRAY_SIZE(nameless) ? nameless[instance]
+                                                                                         : NULL;
+        return set < t->n_sets && instance < t->sets[set].n_states ? t->sets[set].states[instance].name
+                                                                   : NULL;
 }
 
 bool totals_column(const Totals *t, FieldId field, uint8_t instance, TotalsColumn *ret) {

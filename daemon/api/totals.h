@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Monotone totals of every counter since the daemon began, for /metrics. Hardware counters wrap at 32 bits and restart
- * with their CPU; a scraper wants one that only grows, so the samples' differences are added up here. Entities are
- * known by kernel ids and are never forgotten: a CPU that returns goes on where it left.
+ * Monotone totals of every counter since the daemon began, for /metrics. Hardware counters wrap at 32 bits
+ * and restart with their CPU; a scraper wants one that only grows, so the samples' differences are added up
+ * here. Entities are known by kernel ids and are never forgotten: a CPU that returns goes on where it left.
  */
 
 #include "model/sample.h"

@@ -58,7 +58,8 @@ static int collect_finish(Collect *c) {
 }
 
 static int too_many(QueryError *error) {
-        (void) query_error(error, "metric", "more than %d rows: ask for fewer metrics or scope=node", COLLECT_ROWS_MAX);
+        (void) query_error(
+                error, "metric", "more than %d rows: ask for fewer metrics or scope=node", COLLECT_ROWS_MAX);
         return QUERY_E_TOO_MANY;
 }
 
@@ -93,9 +94,9 @@ const QueryRow *collect_find(const Collect *c, const QueryRow *key) {
         for (size_t i = 0; i < c->n_rows; i++) {
                 const QueryRow *r = &c->rows[i].row;
 
-                if (r->metric == key->metric && r->scope == key->scope && r->cpu == key->cpu && r->core == key->core &&
-                        r->module == key->module && r->package == key->package && r->die == key->die &&
-                        strcmp(r->state ?: "", key->state ?: "") == 0)
+                if (r->metric == key->metric && r->scope == key->scope && r->cpu == key->cpu &&
+                        r->core == key->core && r->module == key->module && r->package == key->package &&
+                        r->die == key->die && strcmp(r->state ?: "", key->state ?: "") == 0)
                         return r;
         }
         return NULL;

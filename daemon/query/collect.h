@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* One window reduced to one row a series: what summary and compare are made of. Works in slices, as the engine does. */
+/*
+ * One window reduced to one row a series: what summary and compare are made of. Works in slices, as the
+ * engine does.
+ */
 
 #include "query/compare.h"
 #include "query/query.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The arithmetic of a comparison and the facts that spoil one. A spread needs three values to mean anything, as in
- * LKP; a percent of zero means nothing at all and stays unknown, so that a metric that was 0 is never "inf %".
+ * The arithmetic of a comparison and the facts that spoil one. A spread needs three values to mean anything,
+ * as in LKP; a percent of zero means nothing at all and stays unknown, so that a metric that was 0 is never
+ * "inf %".
  */
 
 #include <inttypes.h>
@@ -20,7 +21,9 @@ void compare_side_from_stats(const Stats *s, double mean, Reason reason, Compare
                 .stddev = s->n >= 3 ? stats_stddev(s) : NAN,
                 .stddev_percent = NAN,
                 .n = s->n,
-                .reason = known ? REASON_NONE : reason == REASON_NONE ? REASON_GAP : reason,
+                .reason = known                   ? REASON_NONE
+                          : reason == REASON_NONE ? REASON_GAP
+                                                  : reason,
         };
         if (known && s->n >= 3 && fabs(mean) > 1e-300)
                 ret->stddev_percent = 100 * ret->stddev / fabs(mean);
@@ -52,8 +55,8 @@ void compare_facts(const Machine *m, CompareFacts *ret) {
         if (m->n_idents > 0) {
                 const CpuIdent *c = &m->idents[0];
 
-                (void) snprintf(f.model, sizeof(f.model), "%s %02x_%02x stepping %u %s", c->vendor, c->family, c->model,
-                        c->stepping, c->brand);
+                (void) snprintf(f.model, sizeof(f.model), "%s %02x_%02x stepping %u %s", c->vendor,
+                        c->family, c->model, c->stepping, c->brand);
                 f.microcode = c->microcode;
         }
         (void) snprintf(f.kernel, sizeof(f.kernel), "%s", m->kernel);
@@ -77,8 +80,8 @@ typedef struct Warnings {
 
 static void warn_text(Warnings *w, const char *what, const char *a, const char *b) {
         if (strcmp(a, b) != 0 && w->n < COMPARE_WARNINGS_MAX)
-                (void) snprintf(w->list[w->n++], COMPARE_WARNING_SIZE, "%s differs: %s, %s", what, a[0] ? a : "none",
-                        b[0] ? b : "none");
+                (void) snprintf(w->list[w->n++], COMPARE_WARNING_SIZE, "%s differs: %s, %s", what,
+                        a[0] ? a : "none", b[0] ? b : "none");
 }
 
 static void warn_number(Warnings *w, const char *what, bool hex, uint32_t a, uint32_t b) {
@@ -89,7 +92,8 @@ static void warn_number(Warnings *w, const char *what, bool hex, uint32_t a, uin
         warn_text(w, what, first, second);
 }
 
-size_t compare_warnings(const CompareFacts *a, const CompareFacts *b, char ret[COMPARE_WARNINGS_MAX][COMPARE_WARNING_SIZE]) {
+size_t compare_warnings(
+        const CompareFacts *a, const CompareFacts *b, char ret[COMPARE_WARNINGS_MAX][COMPARE_WARNING_SIZE]) {
         Warnings w = { .list = ret };
 
         if (!a->known || !b->known)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The arithmetic of a bucket. For each series and run of ticks the members are added tick by tick into small arrays
- * (columns of a block lie side by side, so this is the loop that costs), then the ticks into the series.
+ * The arithmetic of a bucket. For each series and run of ticks the members are added tick by tick into small
+ * arrays (columns of a block lie side by side, so this is the loop that costs), then the ticks into the
+ * series.
  *
  * How members of a wider scope combine depends on the metric:
  *   counters      counts add; time is the tick's own, once
  *   ratios        numerators and denominators add
  *   gauges        the mean, or the maximum (temperatures)
- *   watts         each member's joules over its own time, quotients added: an energy counter that was not read while
- *                 its package slept is right over the bucket, and two packages never average each other
- *   settled       residencies of cores that are read only when they woke: the mean of each core's quotient, the last
- *                 known one for a core without a reading in this bucket; adding parts would count only who woke
+ *   watts         each member's joules over its own time, quotients added: an energy counter that was not
+ *                 read while its package slept is right over the bucket, and two packages never average
+ *                 each other
+ *   settled       residencies of cores that are read only when they woke: the mean of each core's quotient,
+ *                 the last known one for a core without a reading in this bucket; adding parts would count
+ *                 only who woke
  */
 
 #include <errno.h>
@@ -66,7 +69,10 @@ static void fold_reason(Series *s, Reason reason) {
                 s->reason = reason;
 }
 
-/* The member's newest quotient into tick k. A core that has none yet does not take part; watts without it are unknown. */
+/*
+ * The member's newest quotient into tick k. A core that has none yet does not take part; watts without it
+ * are unknown.
+ */
 static void fold_quotient(Fold *f, const Series *s, const Member *m, size_t k) {
         if (!isfinite(m->last) && !(s->metric->flags & METRIC_SUM_WATTS))
                 return;
@@ -108,7 +114,9 @@ static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size
                         fold_quotient(f, s, m, k);
                 } else if (is_gauge) {
                         num /= ticks;
-                        f->num[k] = is_max && f->n[k] > 0 ? MAX(f->num[k], num) : is_max ? num : f->num[k] + num;
+                        f->num[k] = is_max && f->n[k] > 0 ? MAX(f->num[k], num)
+                                    : is_max              ? num
+                                                          : f->num[k] + num;
                         f->den[k] = is_max ? 1 : f->den[k] + 1;
                 } else {
                         f->num[k] += num;
@@ -133,9 +141,9 @@ static double tick_value(const Plan *p, const Series *s, double num, double den)
 }
 
 /*
- * A rollup row's spread over its ticks: of the ratio that was kept, or of the numerator over what a tick had of the
- * denominator (which is all but constant: time). False where none was kept, or members would have to be combined: how
- * they moved together is not known then, and the row's own value must do.
+ * A rollup row's spread over its ticks: of the ratio that was kept, or of the numerator over what a tick had
+ * of the denominator (which is all but constant: time). False where none was kept, or members would have to
+ * be combined: how they moved together is not known then, and the row's own value must do.
  */
 static bool fold_row_spread(const Plan *p, Series *s, const StoreBlock *b, size_t i) {
         const Member *m = &p->members[s->first_member];
@@ -277,14 +285,19 @@ void fold_take(Plan *p, Series *s, QueryRow *ret) {
                 .state = s->state[0] ? s->state : NULL,
                 .method = s->method,
                 .count = s->n,
-                .mean = NAN, .min = NAN, .max = NAN, .stddev = NAN, .sum = NAN,
+                .mean = NAN,
+                .min = NAN,
+                .max = NAN,
+                .stddev = NAN,
+                .sum = NAN,
         };
 
         fold_settle(p, s);
         row.reason = series_value(p, s, &row.mean);
         if (row.reason == REASON_NONE) {
                 row.sum = series_sum(s);
-                row.is_count = s->metric->kind == METRIC_COUNTER && field_spec(s->metric->numerator)->unit == FIELD_UNIT_COUNT;
+                row.is_count = s->metric->kind == METRIC_COUNTER &&
+                               field_spec(s->metric->numerator)->unit == FIELD_UNIT_COUNT;
                 row.sum_count = s->count;
         }
         if (s->stats.n > 0) {

@@ -18,5 +18,7 @@ void fold_deinit(Fold *f);
 int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size_t to, bool spread);
 /* Before the machine changes within a bucket: what members hold goes to their series. */
 void fold_settle(Plan *p, Series *s);
-/* The bucket's row, without its time; settles members. The series is then empty, ready for the next bucket. */
+/*
+ * The bucket's row, without its time; settles members. The series is then empty, ready for the next bucket.
+ */
 void fold_take(Plan *p, Series *s, QueryRow *ret);

@@ -8,8 +8,8 @@
 /* The ratio whose spread over ticks rollups keep, FIELD_NONE. */
 FieldId plan_kept_ratio(const MetricSpec *m);
 /*
- * The series of that identity, made if it is new; searched from *hint on, which then stands behind it. Borrowed until
- * the next call. PLAN_E_TOO_MANY, -ENOMEM.
+ * The series of that identity, made if it is new; searched from *hint on, which then stands behind it.
+ * Borrowed until the next call. PLAN_E_TOO_MANY, -ENOMEM.
  */
 int plan_series(Plan *p, const Series *key, size_t *hint, Series **ret);
 /* Appends a member. -ENOMEM. */

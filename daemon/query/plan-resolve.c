@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From metrics to slots. Entities are matched by kernel ids and idle states by name, so that a series goes on where a
- * CPU comes back, a state's index moves or P and E cores count states differently (C11).
+ * From metrics to slots. Entities are matched by kernel ids and idle states by name, so that a series goes
+ * on where a CPU comes back, a state's index moves or P and E cores count states differently (C11).
  */
 
 #include <errno.h>
@@ -19,7 +19,7 @@ typedef struct Resolve {
         const Machine *machine;
         const Layout *layout;
         bool *pass[SCOPE_N]; /* entities that hold a CPU the filters let through */
-        size_t hint; /* where the next series probably stands */
+        size_t hint;         /* where the next series probably stands */
 } Resolve;
 
 /* One field over another, entities sorted by the target they belong to. */
@@ -103,7 +103,10 @@ static void series_ids(Series *s, const Machine *m, uint32_t e) {
         }
 }
 
-/* The slots of one entity's numerator and denominator; 0 where the layout lacks them, 1 where they were added. */
+/*
+ * The slots of one entity's numerator and denominator; 0 where the layout lacks them, 1 where they were
+ * added.
+ */
 static int add_slots(Resolve *r, const Term *t, uint8_t instance, uint32_t e) {
         const LayoutColumn *n = layout_find(r->layout, t->num, instance), *d = NULL, *ratio;
         Member m;
@@ -130,7 +133,10 @@ static int add_slots(Resolve *r, const Term *t, uint8_t instance, uint32_t e) {
         return code < 0 ? code : 1;
 }
 
-/* Without cpuidle idletrace counts the default idle loop as state 1 and polling as state 0; snapshot names them so too. */
+/*
+ * Without cpuidle idletrace counts the default idle loop as state 1 and polling as state 0; snapshot names
+ * them so too.
+ */
 static const char *const nameless[] = { "POLL", "IDLE" };
 
 static int state_index(const Machine *m, uint32_t cpu, const char *name) {
@@ -159,7 +165,10 @@ static int add_entity(Resolve *r, const MetricSpec *m, const Term *t, const char
         return code;
 }
 
-/* Sorts the entities of the term's field by target (counting sort); those without one, or filtered out, are left out. */
+/*
+ * Sorts the entities of the term's field by target (counting sort); those without one, or filtered out, are
+ * left out.
+ */
 static int term_sort(Resolve *r, Term *t, Scope scope) {
         Scope from = field_spec(t->num)->scope;
         uint32_t n = machine_n_entities(r->machine, from), n_targets = machine_n_entities(r->machine, scope);
@@ -174,7 +183,9 @@ static int term_sort(Resolve *r, Term *t, Scope scope) {
 
                         if (target == UINT32_MAX || !r->pass[from][e])
                                 continue;
-                        /* first round: sizes, two places up; second: fill, which moves the starts into place */
+                        /*
+                         * first round: sizes, two places up; second: fill, which moves the starts into place
+                         */
                         if (pass == 0)
                                 t->first[target + 2]++;
                         else
@@ -202,7 +213,8 @@ static size_t metric_terms(const MetricSpec *m, const Layout *l, Term ret[2]) {
 }
 
 /* All series of one metric and one state ("" none): members are added target by target. */
-static int resolve_group(Resolve *r, const MetricSpec *m, Scope scope, const char *state, const Term *terms, size_t n_terms) {
+static int resolve_group(
+        Resolve *r, const MetricSpec *m, Scope scope, const char *state, const Term *terms, size_t n_terms) {
         for (uint32_t target = 0; target < machine_n_entities(r->machine, scope); target++) {
                 Series key = { .metric = m, .scope = scope }, *s;
                 size_t first = r->plan->n_members;
@@ -226,7 +238,7 @@ static int resolve_group(Resolve *r, const MetricSpec *m, Scope scope, const cha
                 s->n_members = (uint32_t) (r->plan->n_members - first);
                 s->is_own = n_terms == 1 && field_spec(terms[0].num)->scope == scope;
                 s->by_member = (m->flags & METRIC_SUM_WATTS) ||
-                        ((m->flags & METRIC_SETTLED) && s->n_members > 1 && m->kind == METRIC_RATIO);
+                               ((m->flags & METRIC_SETTLED) && s->n_members > 1 && m->kind == METRIC_RATIO);
         }
         return 0;
 }
@@ -243,7 +255,8 @@ static bool state_is_known(const Machine *m, uint32_t i, uint32_t k) {
 }
 
 /* The names that CPUs without cpuidle count under, where no set has them. */
-static int resolve_nameless(Resolve *r, const MetricSpec *m, Scope scope, const Term *terms, size_t n_terms) {
+static int resolve_nameless(
+        Resolve *r, const MetricSpec *m, Scope scope, const Term *terms, size_t n_terms) {
         const Machine *machine = r->machine;
         bool any = false;
         int code = 0;
@@ -296,8 +309,8 @@ static int resolve_metric(Resolve *r, const MetricSpec *m) {
         for (; sorted < n && code == 0; sorted++)
                 code = term_sort(r, &terms[sorted], scope);
         if (code == 0)
-                code = m->instance == INSTANCE_STATE ? resolve_states(r, m, scope, terms, n) :
-                                                       resolve_group(r, m, scope, "", terms, n);
+                code = m->instance == INSTANCE_STATE ? resolve_states(r, m, scope, terms, n)
+                                                     : resolve_group(r, m, scope, "", terms, n);
         for (size_t i = 0; i < n; i++) {
                 free(terms[i].order);
                 free(terms[i].first);

@@ -13,9 +13,13 @@ FieldId plan_kept_ratio(const MetricSpec *m) {
                 const char *id;
                 FieldId field;
         } kept[] = {
-                { "busy", FIELD_RATIO_BUSY }, { "c1", FIELD_RATIO_C1 }, { "c6", FIELD_RATIO_C6 },
-                { "pc6", FIELD_RATIO_PC6 }, { "pkg_watts", FIELD_RATIO_PKG_WATTS },
-                { "ram_watts", FIELD_RATIO_RAM_WATTS }, { "wakeups", FIELD_RATIO_WAKEUPS },
+                { "busy", FIELD_RATIO_BUSY },
+                { "c1", FIELD_RATIO_C1 },
+                { "c6", FIELD_RATIO_C6 },
+                { "pc6", FIELD_RATIO_PC6 },
+                { "pkg_watts", FIELD_RATIO_PKG_WATTS },
+                { "ram_watts", FIELD_RATIO_RAM_WATTS },
+                { "wakeups", FIELD_RATIO_WAKEUPS },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
@@ -60,7 +64,8 @@ void plan_deinit(Plan *p) {
 
 static bool series_same(const Series *a, const Series *b) {
         return a->metric == b->metric && a->scope == b->scope && a->cpu == b->cpu && a->core == b->core &&
-                a->module == b->module && a->package == b->package && a->die == b->die && strcmp(a->state, b->state) == 0;
+               a->module == b->module && a->package == b->package && a->die == b->die &&
+               strcmp(a->state, b->state) == 0;
 }
 
 int plan_series(Plan *p, const Series *key, size_t *hint, Series **ret) {

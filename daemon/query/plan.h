@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What a query must add up. A series is one row's identity (metric, instance, entity by kernel ids) and lives as long
- * as the query; its members are the slots of one machine's blocks that feed it and are made anew with each machine.
+ * What a query must add up. A series is one row's identity (metric, instance, entity by kernel ids) and
+ * lives as long as the query; its members are the slots of one machine's blocks that feed it and are made
+ * anew with each machine.
  */
 
 #include "query/query-spec.h"
@@ -12,13 +13,13 @@
 
 /* One numerator over one denominator in a block. */
 typedef struct Member {
-        uint32_t num, den;     /* slots; den PLAN_SLOT_TIME: the tick's dt */
-        double scale;          /* of the numerator, to base units */
-        uint32_t spread;       /* rollups: slot of the ratio kept tick by tick, PLAN_SLOT_NONE */
-        double spread_scale;   /* to the metric's unit */
+        uint32_t num, den;   /* slots; den PLAN_SLOT_TIME: the tick's dt */
+        double scale;        /* of the numerator, to base units */
+        uint32_t spread;     /* rollups: slot of the ratio kept tick by tick, PLAN_SLOT_NONE */
+        double spread_scale; /* to the metric's unit */
         /* of the current bucket, where the series adds quotients (see Series.by_member) */
         double sum_num, sum_den;
-        double last;           /* last settled quotient of any bucket; NAN: none yet */
+        double last; /* last settled quotient of any bucket; NAN: none yet */
 } Member;
 
 #define PLAN_SLOT_TIME UINT32_MAX
@@ -28,21 +29,23 @@ typedef struct Series {
         const MetricSpec *metric;
         Scope scope;
         int64_t package, die, module, core, cpu;
-        char state[16]; /* "" where the metric has none */
-        const char *method; /* on the current machine, static; NULL */
+        char state[16];                   /* "" where the metric has none */
+        const char *method;               /* on the current machine, static; NULL */
         uint32_t first_member, n_members; /* 0 members: not on the current machine */
-        bool is_own;    /* of one entity at the scope it is measured at: rollups then know the spread of ticks */
-        bool by_member; /* quotients of the members are added (watts) or averaged (settled residencies), not their parts */
+        /* of one entity at the scope it is measured at: rollups then know the spread of ticks */
+        bool is_own;
+        /* quotients of the members are added (watts) or averaged (settled residencies), not their parts */
+        bool by_member;
 
         /* accumulated over the current bucket */
-        bool touched;   /* the machine had it in a tick of this bucket */
+        bool touched; /* the machine had it in a tick of this bucket */
         double num, den;
         uint64_t span_ns; /* by_member: covered since the members were last settled */
-        double total;   /* of the numerators, base units */
-        int64_t count;  /* the same exactly, native units */
-        uint64_t n;     /* ticks with a value */
-        Reason reason;  /* why not, of the first without */
-        Stats stats;    /* of the ticks' values, where spread is asked for */
+        double total;     /* of the numerators, base units */
+        int64_t count;    /* the same exactly, native units */
+        uint64_t n;       /* ticks with a value */
+        Reason reason;    /* why not, of the first without */
+        Stats stats;      /* of the ticks' values, where spread is asked for */
 } Series;
 
 typedef struct Plan {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One table of parameters, one small parser each. Nothing is guessed: a name that does not exist, a value given twice,
- * a scope narrower than what is measured are refused with the parameter's name, since a filter that is silently
- * ignored gives a wrong figure that looks right. Times go through timespan_parse_instant(), which knows no TZ.
+ * One table of parameters, one small parser each. Nothing is guessed: a name that does not exist, a value
+ * given twice, a scope narrower than what is measured are refused with the parameter's name, since a filter
+ * that is silently ignored gives a wrong figure that looks right. Times go through timespan_parse_instant(),
+ * which knows no TZ.
  */
 
 #include <errno.h>
@@ -16,9 +17,9 @@
 #include "query/query-spec.h"
 
 #define DEFAULT_WINDOW_US (15 * 60 * USEC_PER_SEC)
-#define STEP_MIN_US (100 * USEC_PER_MSEC) /* no tick is shorter */
-#define STEP_MAX_US (10ULL * 365 * 86400 * USEC_PER_SEC)
-#define ID_MAX 65536 /* kernel ids of CPUs, cores and packages lie below */
+#define STEP_MIN_US       (100 * USEC_PER_MSEC) /* no tick is shorter */
+#define STEP_MAX_US       (10ULL * 365 * 86400 * USEC_PER_SEC)
+#define ID_MAX            65536 /* kernel ids of CPUs, cores and packages lie below */
 
 typedef struct Parser {
         QuerySpec *q;
@@ -94,8 +95,12 @@ static int take_agg(Parser *p, const char *name) {
                 const char *name;
                 QueryAgg agg;
         } aggs[] = {
-                { "mean", AGG_MEAN }, { "min", AGG_MIN }, { "max", AGG_MAX },
-                { "stddev", AGG_STDDEV }, { "sum", AGG_SUM }, { "count", AGG_COUNT },
+                { "mean", AGG_MEAN },
+                { "min", AGG_MIN },
+                { "max", AGG_MAX },
+                { "stddev", AGG_STDDEV },
+                { "sum", AGG_SUM },
+                { "count", AGG_COUNT },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(aggs); i++)
@@ -148,17 +153,22 @@ static int parse_cpus(Parser *p, const char *value) {
         return parse_ids(p, value, &p->q->cpus, &p->q->n_cpus);
 }
 
-static int parse_instant(QueryError *error, const char *name, const char *value, uint64_t now_us, uint64_t *ret) {
+static int parse_instant(
+        QueryError *error, const char *name, const char *value, uint64_t now_us, uint64_t *ret) {
         int r;
 
-        /* "-5" would be five seconds ago; who writes a bare negative number has an error in his arithmetic. */
+        /*
+         * "-5" would be five seconds ago; who writes a bare negative number has an error in his arithmetic.
+         */
         if (value[0] == '-' && value[1 + strspn(value + 1, "0123456789.")] == '\0')
-                return query_error(error, name, "'%.40s' is negative; relative times carry a unit, as -15m", value);
+                return query_error(
+                        error, name, "'%.40s' is negative; relative times carry a unit, as -15m", value);
         r = timespan_parse_instant(value, now_us, ret);
         if (r == -ERANGE)
                 return query_error(error, name, "'%.40s' is out of range (1970 to 9999)", value);
         if (r < 0)
-                return query_error(error, name, "'%.40s' is no time: RFC 3339 with offset, unix seconds or milliseconds, now, -15m",
+                return query_error(error, name,
+                        "'%.40s' is no time: RFC 3339 with offset, unix seconds or milliseconds, now, -15m",
                         value);
         return 0;
 }
@@ -264,7 +274,8 @@ static const struct Parameter {
 static const struct Parameter *find_parameter(QueryForm form, const char *name) {
         for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
                 for (size_t k = 0; k < ARRAY_SIZE(parameters[i].names) && parameters[i].names[k]; k++)
-                        if ((parameters[i].forms & (1u << form)) && strcmp(parameters[i].names[k], name) == 0)
+                        if ((parameters[i].forms & (1u << form)) &&
+                                strcmp(parameters[i].names[k], name) == 0)
                                 return &parameters[i];
         return NULL;
 }
@@ -305,16 +316,17 @@ static int settle_window(Parser *p) {
         if (q->step_us > 0 && (q->end_us - q->start_us) / q->step_us > QUERY_POINTS_MAX) {
                 p->name = "step";
                 return refuse(p, "%llu points a series, at most %d: ask with points=%d or a longer step",
-                        (unsigned long long) ((q->end_us - q->start_us) / q->step_us), QUERY_POINTS_MAX, 1000);
+                        (unsigned long long) ((q->end_us - q->start_us) / q->step_us), QUERY_POINTS_MAX,
+                        1000);
         }
         return 0;
 }
 
 /* Some machines count finer than others (AMD's energy by core). */
 static Scope narrowest_scope(const MetricSpec *m) {
-        Scope alternative = m->alt_numerator != FIELD_NONE && !(m->flags & METRIC_SUM_FIELDS) ?
-                field_spec(m->alt_numerator)->scope :
-                m->scope;
+        Scope alternative = m->alt_numerator != FIELD_NONE && !(m->flags & METRIC_SUM_FIELDS)
+                                    ? field_spec(m->alt_numerator)->scope
+                                    : m->scope;
 
         return MAX(m->scope, alternative);
 }
@@ -341,8 +353,8 @@ static int settle_metrics(Parser *p, QueryForm form) {
         return 0;
 }
 
-int query_spec_parse_form(QueryForm form, const QueryParam *params, size_t n, uint64_t now_us, QuerySpec *ret,
-        QueryError *ret_error) {
+int query_spec_parse_form(QueryForm form, const QueryParam *params, size_t n, uint64_t now_us,
+        QuerySpec *ret, QueryError *ret_error) {
         QuerySpec q = { .now_us = now_us };
         Parser p = { .q = &q, .error = ret_error, .now_us = now_us };
         int r = 0;
@@ -361,12 +373,13 @@ int query_spec_parse_form(QueryForm form, const QueryParam *params, size_t n, ui
         return 0;
 }
 
-int query_spec_parse(const QueryParam *params, size_t n, uint64_t now_us, QuerySpec *ret, QueryError *ret_error) {
+int query_spec_parse(
+        const QueryParam *params, size_t n, uint64_t now_us, QuerySpec *ret, QueryError *ret_error) {
         return query_spec_parse_form(QUERY_FORM_QUERY, params, n, now_us, ret, ret_error);
 }
 
-int query_window_parse(const char *param, const char *text, uint64_t now_us, uint64_t *ret_start_us, uint64_t *ret_end_us,
-        QueryError *ret_error) {
+int query_window_parse(const char *param, const char *text, uint64_t now_us, uint64_t *ret_start_us,
+        uint64_t *ret_end_us, QueryError *ret_error) {
         const char *separator = strstr(text, ".."), *rest;
         uint64_t start, end;
         char first[64];
@@ -378,7 +391,8 @@ int query_window_parse(const char *param, const char *text, uint64_t now_us, uin
                 rest = separator ? separator + 1 : NULL;
         }
         if (!separator || (size_t) (separator - text) >= sizeof(first))
-                return query_error(ret_error, param, "'%.40s' is neither a label nor a window START..END", text);
+                return query_error(
+                        ret_error, param, "'%.40s' is neither a label nor a window START..END", text);
         (void) snprintf(first, sizeof(first), "%.*s", (int) (separator - text), text);
         r = parse_instant(ret_error, param, first, now_us, &start);
         if (r == 0)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The engine: blocks from the store are cut into runs of ticks that fall into the same bucket, runs are folded into
- * series, and when the bucket changes the series are handed out as rows. Memory is the series of one bucket and one
- * block, however long the window. Work is counted in values, so that a slice ends by itself; no clock is read.
+ * The engine: blocks from the store are cut into runs of ticks that fall into the same bucket, runs are
+ * folded into series, and when the bucket changes the series are handed out as rows. Memory is the series of
+ * one bucket and one block, however long the window. Work is counted in values, so that a slice ends by
+ * itself; no clock is read.
  *
- * Buckets: (start, start + step] by a tick's end, aligned to UTC, or to the window's start where points were asked
- * for. A clock that was set back makes a bucket appear twice, in the order things happened.
+ * Buckets: (start, start + step] by a tick's end, aligned to UTC, or to the window's start where points were
+ * asked for. A clock that was set back makes a bucket appear twice, in the order things happened.
  */
 
 #include <errno.h>
@@ -20,7 +21,10 @@
 #include "query/tier.h"
 
 #define SLICE_VALUES 500000 /* a few ms */
-/* A core is read at least this often: so far before the window lie the values that stand for its first seconds. */
+/*
+ * A core is read at least this often: so far before the window lie the values that stand for its first
+ * seconds.
+ */
 #define SETTLE_US (61 * USEC_PER_SEC)
 
 struct Query {
@@ -36,9 +40,9 @@ struct Query {
         const StoreBlock *block; /* NULL: fetch the next */
         const Machine *machine;
         uint32_t generation;
-        size_t at, run_end;      /* ticks of the block: folded up to at; the run in work ends at run_end */
-        size_t series_at;        /* series the run has been folded into */
-        uint64_t last_end_us;    /* of the last tick seen */
+        size_t at, run_end;   /* ticks of the block: folded up to at; the run in work ends at run_end */
+        size_t series_at;     /* series the run has been folded into */
+        uint64_t last_end_us; /* of the last tick seen */
         uint32_t epoch;
 
         bool has_bucket, is_warm, emitting, ended;
@@ -77,7 +81,8 @@ bool query_has_metric(const Query *q, const MetricSpec *m) {
 }
 
 static int too_many_series(QueryError *error) {
-        (void) query_error(error, "metric", "more than %d series: ask for fewer metrics, or scope=package", PLAN_SERIES_MAX);
+        (void) query_error(error, "metric", "more than %d series: ask for fewer metrics, or scope=package",
+                PLAN_SERIES_MAX);
         return QUERY_E_TOO_MANY;
 }
 
@@ -108,7 +113,6 @@ static int query_fetch(Query *q) {
         r = query_take_block(q, b);
         return r < 0 ? r : r == PLAN_E_TOO_MANY ? -E2BIG : 1;
 }
-
 
 static bool is_settled_query(const Query *q) {
         for (size_t i = 0; i < q->plan.n_series; i++)
@@ -175,7 +179,8 @@ static int check_filters(const Query *q, const Machine *newest, QueryError *erro
         if (q->plan.n_series > 0 || !m || (newest && has_offline(newest, spec)))
                 return 0;
         if (spec->state[0])
-                (void) query_error(error, "state", "no CPU of this machine has an idle state '%s'", spec->state);
+                (void) query_error(
+                        error, "state", "no CPU of this machine has an idle state '%s'", spec->state);
         else if (spec->n_cpus > 0)
                 (void) query_error(error, "cpu", "no such CPU here");
         else if (spec->n_cores > 0)
@@ -243,7 +248,8 @@ int query_new(StoreReader *r, const QuerySpec *spec, Query **ret, QueryError *re
         q->spec = spec;
         q->reader = r;
         q->spread = spec->aggs & (AGG_MIN | AGG_MAX | AGG_STDDEV);
-        q->info = (QueryInfo){ .start_us = spec->start_us, .end_us = spec->end_us, .step_us = spec->step_us };
+        q->info =
+                (QueryInfo){ .start_us = spec->start_us, .end_us = spec->end_us, .step_us = spec->step_us };
         code = plan_init(&q->plan, spec);
         if (code == 0)
                 code = query_begin(q, ret_error);
@@ -277,14 +283,18 @@ static void query_count(Query *q) {
         for (size_t i = q->at; i < q->run_end; i++) {
                 uint64_t before = q->last_end_us > 0 ? q->last_end_us : q->spec->start_us;
 
-                if (q->tick_us > 0 && q->block->start_us[i] > before + (q->last_end_us > 0 ? q->tick_us / 2 : q->tick_us))
+                if (q->tick_us > 0 &&
+                        q->block->start_us[i] > before + (q->last_end_us > 0 ? q->tick_us / 2 : q->tick_us))
                         q->info.gaps++;
                 q->last_end_us = q->block->end_us[i];
                 q->info.samples++;
         }
 }
 
-/* Finds the next run. False: it belongs to another bucket than the one being filled, whose rows must go first. */
+/*
+ * Finds the next run. False: it belongs to another bucket than the one being filled, whose rows must go
+ * first.
+ */
 static bool query_begin_run(Query *q) {
         bool warm = is_warm(q, q->at);
         uint64_t bucket = warm ? 0 : bucket_of(q, q->block->end_us[q->at]);
@@ -308,9 +318,10 @@ static bool query_begin_run(Query *q) {
 static int query_fold(Query *q, int64_t *budget) {
         size_t n = q->run_end - q->at;
 
-        for (; q->series_at < q->plan.n_series && *budget > 0; q->series_at++) {
+        for (; q->series_at<q->plan.n_series && * budget> 0; q->series_at++) {
                 Series *s = &q->plan.series[q->series_at];
-                int r = fold_run(&q->fold, &q->plan, s, q->block, q->at, q->run_end, q->spread && !q->is_warm);
+                int r = fold_run(
+                        &q->fold, &q->plan, s, q->block, q->at, q->run_end, q->spread && !q->is_warm);
 
                 if (r < 0)
                         return r;
@@ -334,8 +345,9 @@ static bool query_emit(Query *q, const QueryRow **ret) {
                 fold_take(&q->plan, s, &q->row);
                 if (q->is_warm)
                         continue;
-                q->row.time_us = q->info.step_us > 0 ? MAX(q->bucket_us, q->spec->start_us) :
-                        q->info.tier == TIER_RAW ? q->bucket_us : q->bucket_us - q->tick_us;
+                q->row.time_us = q->info.step_us > 0        ? MAX(q->bucket_us, q->spec->start_us)
+                                 : q->info.tier == TIER_RAW ? q->bucket_us
+                                                            : q->bucket_us - q->tick_us;
                 *ret = &q->row;
                 q->emit_at++;
                 return true;

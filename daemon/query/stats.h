@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Count, mean, spread and extremes of a stream of numbers, mergeable. Welford 1962 for one value, Chan, Golub and
- * LeVeque 1979 for merging: no sum of squares, which would lose everything to cancellation.
+ * Count, mean, spread and extremes of a stream of numbers, mergeable. Welford 1962 for one value, Chan,
+ * Golub and LeVeque 1979 for merging: no sum of squares, which would lose everything to cancellation.
  */
 
 #include <stdint.h>
@@ -14,7 +14,8 @@ typedef struct Stats {
         double min, max, sum;
 } Stats;
 
-#define STATS_INIT {}
+#define STATS_INIT                                                                                          \
+        {}
 
 /* One value; one that is not finite is no value. */
 void stats_add(Stats *s, double v);

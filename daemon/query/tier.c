@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The choice of a tier. A step below a minute needs raw ticks; from a minute on rollups do, and are taken where the
- * window is long or raw ticks have expired. Where no tier reaches back to the start the one that reaches furthest is
- * taken, and `gaps` says what is missing. Costs are counted in values to be added up, measured at 5-10 ns each.
+ * The choice of a tier. A step below a minute needs raw ticks; from a minute on rollups do, and are taken
+ * where the window is long or raw ticks have expired. Where no tier reaches back to the start the one that
+ * reaches furthest is taken, and `gaps` says what is missing. Costs are counted in values to be added up,
+ * measured at 5-10 ns each.
  */
 
 #include <errno.h>
@@ -14,11 +15,11 @@
 
 #include "query/tier.h"
 
-#define MINUTE_US (60 * USEC_PER_SEC)
-#define HOUR_US (3600 * USEC_PER_SEC)
+#define MINUTE_US      (60 * USEC_PER_SEC)
+#define HOUR_US        (3600 * USEC_PER_SEC)
 #define RAW_VALUES_MAX 40000000.0 /* a third of a second */
-#define TICK_VALUES 64            /* what fetching a tick costs, in values */
-#define ROW_BYTES 160             /* of a reply's row, at most, usually */
+#define TICK_VALUES    64         /* what fetching a tick costs, in values */
+#define ROW_BYTES      160        /* of a reply's row, at most, usually */
 
 typedef struct Bounds {
         uint64_t oldest, newest; /* 0: the tier is empty */
@@ -56,9 +57,11 @@ int tier_choose(StoreReader *r, const QuerySpec *q, size_t n_slots, TierChoice *
         }
         first = MAX(first, q->start_us);
         /* expired raw ticks: minutes, then hours, whatever the step */
-        while (tier < TIER_1H && !(tier_covers(&bounds[tier], first, 2 * MINUTE_US) && tier_touches(&bounds[tier], q)) &&
+        while (tier < TIER_1H &&
+                !(tier_covers(&bounds[tier], first, 2 * MINUTE_US) && tier_touches(&bounds[tier], q)) &&
                 tier_touches(&bounds[tier + 1], q) &&
-                (bounds[tier].oldest == 0 || bounds[tier + 1].oldest < bounds[tier].oldest + lengths[tier + 1]))
+                (bounds[tier].oldest == 0 ||
+                        bounds[tier + 1].oldest < bounds[tier].oldest + lengths[tier + 1]))
                 tier++;
         /* long windows, where the answer is as good */
         if (tier == TIER_RAW && limit >= TIER_1M && window >= 6 * HOUR_US && q->step_us % MINUTE_US == 0 &&
@@ -75,7 +78,8 @@ int tier_choose(StoreReader *r, const QuerySpec *q, size_t n_slots, TierChoice *
 
 bool tier_dearer(const TierChoice *c, const QuerySpec *q, size_t n_slots, uint64_t tick_us) {
         return c->cheaper != c->tier && tick_us > 0 &&
-                (double) (q->end_us - q->start_us) / (double) tick_us * (double) (n_slots + TICK_VALUES) > RAW_VALUES_MAX;
+               (double) (q->end_us - q->start_us) / (double) tick_us * (double) (n_slots + TICK_VALUES) >
+                       RAW_VALUES_MAX;
 }
 
 uint64_t tier_tick_us(const StoreBlock *b) {
@@ -93,8 +97,8 @@ uint64_t tier_tick_us(const StoreBlock *b) {
         return n > 0 ? sorted[n / 2] : 0;
 }
 
-int tier_check_size(StoreReader *r, const QuerySpec *q, const QueryInfo *info, size_t n_series, uint64_t tick_us,
-        QueryError *error) {
+int tier_check_size(StoreReader *r, const QuerySpec *q, const QueryInfo *info, size_t n_series,
+        uint64_t tick_us, QueryError *error) {
         uint64_t oldest, newest, start, end, step = info->step_us > 0 ? info->step_us : tick_us, points;
         int code;
 
@@ -105,16 +109,19 @@ int tier_check_size(StoreReader *r, const QuerySpec *q, const QueryInfo *info, s
         end = MIN(q->end_us, MAX(newest, oldest));
         points = end > start ? (end - start) / step : 0;
         if (points > QUERY_POINTS_MAX) {
-                (void) query_error(error, "step", "about %llu points a series, at most %d: ask with points=1000 or step=%llus",
+                (void) query_error(error, "step",
+                        "about %llu points a series, at most %d: ask with points=1000 or step=%llus",
                         (unsigned long long) points, QUERY_POINTS_MAX,
                         (unsigned long long) ((end - start) / USEC_PER_SEC / 1000 + 1));
                 return QUERY_E_TOO_MANY;
         }
         if (points * n_series > API_REPLY_MAX / ROW_BYTES) {
                 (void) query_error(error, q->step_us > 0 || q->n_cpus > 0 ? "step" : "cpu",
-                        "about %llu rows, more than a reply may hold: ask for fewer CPUs or metrics, a wider scope, or points=%llu",
+                        "about %llu rows, more than a reply may hold: ask for fewer CPUs or metrics, a "
+                        "wider scope, or points=%llu",
                         (unsigned long long) (points * n_series),
-                        (unsigned long long) MAX(API_REPLY_MAX / ROW_BYTES / MAX(n_series, (size_t) 1), (size_t) 1));
+                        (unsigned long long) MAX(
+                                API_REPLY_MAX / ROW_BYTES / MAX(n_series, (size_t) 1), (size_t) 1));
                 return QUERY_E_TOO_MANY;
         }
         return 0;

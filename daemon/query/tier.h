@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* Raw ticks, minutes or hours: what answers a query exactly where that is affordable, else what is close and cheap. */
+/*
+ * Raw ticks, minutes or hours: what answers a query exactly where that is affordable, else what is close and
+ * cheap.
+ */
 
 #include "query/query.h"
 
@@ -11,10 +14,13 @@ typedef struct TierChoice {
 
 /* n_slots: values the query adds up of each tick. */
 int tier_choose(StoreReader *r, const QuerySpec *spec, size_t n_slots, TierChoice *ret);
-/* True where the chosen tier turns out too dear, now that the length of a tick is known, and a cheaper one exists. */
+/*
+ * True where the chosen tier turns out too dear, now that the length of a tick is known, and a cheaper one
+ * exists.
+ */
 bool tier_dearer(const TierChoice *c, const QuerySpec *spec, size_t n_slots, uint64_t tick_us);
 /* Usual length of the block's ticks: the median. */
 uint64_t tier_tick_us(const StoreBlock *b);
 /* QUERY_E_TOO_MANY with the error filled where the answer would have too many points or bytes. */
-int tier_check_size(StoreReader *r, const QuerySpec *spec, const QueryInfo *info, size_t n_series, uint64_t tick_us,
-        QueryError *error);
+int tier_check_size(StoreReader *r, const QuerySpec *spec, const QueryInfo *info, size_t n_series,
+        uint64_t tick_us, QueryError *error);

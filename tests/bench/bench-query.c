@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CPU time of queries over a made-up day of 64 and an hour or two of 512 CPUs, warm. Printed beside the budget; nothing fails here.
+ * CPU time of queries over a made-up day of 64 and an hour or two of 512 CPUs, warm. Printed beside the
+ * budget; nothing fails here.
  */
 
 #include "tests/unit/test.h"
@@ -15,7 +16,7 @@
 #include "tests/unit/world.h"
 
 #define START_US (1700002800ULL * USEC_PER_SEC) /* on an hour */
-#define HOUR_US (3600 * USEC_PER_SEC)
+#define HOUR_US  (3600 * USEC_PER_SEC)
 
 static double cpu_ms(void) {
         struct timespec ts;
@@ -58,8 +59,8 @@ static void query(World *w, const char *what, const char *text, double budget_ms
                 (void) query_free(q);
                 query_spec_deinit(&spec);
         }
-        printf("  %-44s %7.1f ms (budget %4.0f), %zu rows from %s, longest slice %.1f ms\n", what, cpu_ms() - begin, budget_ms, rows,
-                store_tier_name(info.tier), longest);
+        printf("  %-44s %7.1f ms (budget %4.0f), %zu rows from %s, longest slice %.1f ms\n", what,
+                cpu_ms() - begin, budget_ms, rows, store_tier_name(info.tier), longest);
         free(copy);
 }
 
@@ -70,12 +71,16 @@ static void compare(World *w, double budget_ms) {
         for (unsigned warm = 0; warm < 2; warm++) {
                 begin = cpu_ms();
                 for (unsigned side = 0; side < 2; side++) {
-                        QuerySpec spec = { .has_scope = true, .scope = SCOPE_SYSTEM, .now_us = w->time_us, .aggs = AGG_MEAN };
+                        QuerySpec spec = { .has_scope = true,
+                                .scope = SCOPE_SYSTEM,
+                                .now_us = w->time_us,
+                                .aggs = AGG_MEAN };
                         QueryError error = {};
                         Collect c;
                         int r;
 
-                        collect_init(&c, w->reader, &spec, w->time_us - (2 - side) * HOUR_US, w->time_us - (1 - side) * HOUR_US);
+                        collect_init(&c, w->reader, &spec, w->time_us - (2 - side) * HOUR_US,
+                                w->time_us - (1 - side) * HOUR_US);
                         while ((r = collect_work(&c, &error)) == 2)
                                 ;
                         assert_int_equal(r, 0);
@@ -83,8 +88,8 @@ static void compare(World *w, double budget_ms) {
                         collect_deinit(&c);
                 }
         }
-        printf("  %-44s %7.1f ms (budget %4.0f), %zu rows\n", "two windows of 1 h, all metrics, mean and sd", cpu_ms() - begin,
-                budget_ms, rows);
+        printf("  %-44s %7.1f ms (budget %4.0f), %zu rows\n", "two windows of 1 h, all metrics, mean and sd",
+                cpu_ms() - begin, budget_ms, rows);
 }
 
 static void fill(World *w, size_t seconds) {
@@ -111,11 +116,15 @@ static void bench(uint32_t cores, size_t seconds, double budget_last_hour, doubl
         world_open(&w, m, START_US, USEC_PER_SEC);
         fill(&w, seconds);
         printf("%u CPUs, %zu h at 1 Hz\n", w.machine->n_cpus, seconds / 3600);
-        query(&w, "last hour, 3 metrics of every CPU, 1 min", "metric=busy,irq,c1&start=-1h&step=1m", budget_last_hour);
-        query(&w, "last hour, 3 metrics of every CPU, one value", "metric=busy,irq,c1&start=-1h&points=1", budget_last_hour);
-        query(&w, "the same with spread", "metric=busy,irq,c1&start=-1h&points=1&agg=mean,min,max,stddev", budget_last_hour);
+        query(&w, "last hour, 3 metrics of every CPU, 1 min", "metric=busy,irq,c1&start=-1h&step=1m",
+                budget_last_hour);
+        query(&w, "last hour, 3 metrics of every CPU, one value", "metric=busy,irq,c1&start=-1h&points=1",
+                budget_last_hour);
+        query(&w, "the same with spread", "metric=busy,irq,c1&start=-1h&points=1&agg=mean,min,max,stddev",
+                budget_last_hour);
         query(&w, "15 minutes of the node, each tick", "metric=busy,pkg_watts,c6&scope=node", 15);
-        query(&w, "the last of them all, a package at 1 min", "metric=pkg_watts&package=0&start=-24h&step=1m", 5);
+        query(&w, "the last of them all, a package at 1 min",
+                "metric=pkg_watts&package=0&start=-24h&step=1m", 5);
         compare(&w, budget_compare);
         world_close(&w);
 }

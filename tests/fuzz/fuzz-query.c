@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                         QueryError error = {};
                         QuerySpec q;
 
-                        if (query_spec_parse_form((QueryForm) form, params, n_params, NOW_US, &q, &error) < 0) {
+                        if (query_spec_parse_form((QueryForm) form, params, n_params, NOW_US, &q, &error) <
+                                0) {
                                 if (!error.message[0])
                                         abort();
                                 continue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Real replies of every route over a made-up machine, as a JSON list on stdout: {"method","path","query","status",
- * "type","body"}, for whoever holds them against a schema, promtool, or the same replies under another locale.
+ * Real replies of every route over a made-up machine, as a JSON list on stdout:
+ * {"method","path","query","status", "type","body"}, for whoever holds them against a schema, promtool, or
+ * the same replies under another locale.
  */
 
 #include "tests/unit/test.h"
@@ -27,14 +28,19 @@ static const struct Case {
         { "GET", API_ROUTE_CPU, "", NULL },
         { "GET", API_ROUTE_CATALOGUE, "", NULL },
         { "GET", API_ROUTE_SNAPSHOT, "", NULL },
-        { "GET", API_ROUTE_QUERY, "metric=busy,irq,idle_time,pkg_watts,c6,core_temp&agg=mean,min,max,stddev,sum,count&step=5s", NULL },
+        { "GET", API_ROUTE_QUERY,
+                "metric=busy,irq,idle_time,pkg_watts,c6,core_temp&agg=mean,min,max,stddev,sum,count&step=5s",
+                NULL },
         { "GET", API_ROUTE_QUERY, "metric=busy,node_watts&scope=node&start=-20s", NULL },
-        { "GET", API_ROUTE_QUERY, "metric=busy,wakeups&points=4&format=columns&time_format=iso&start=-20s", NULL },
+        { "GET", API_ROUTE_QUERY, "metric=busy,wakeups&points=4&format=columns&time_format=iso&start=-20s",
+                NULL },
         { "GET", API_ROUTE_QUERY, "metric=busy&format=csv&time_format=s&start=-3s", NULL },
         { "GET", API_ROUTE_QUERY, "metric=busy&time_format=s&start=-3s", NULL },
         { "GET", API_ROUTE_QUERY, "", NULL },
         { "GET", API_ROUTE_QUERY, "metric=busy&start=-5", NULL },
-        { "POST", API_ROUTE_LABELS, "", "{\"name\":\"one\",\"start\":\"-20s\",\"end\":\"-10s\",\"meta\":{\"cmd\":[\"make\",\"-j\"]}}" },
+        { "POST", API_ROUTE_LABELS, "",
+                "{\"name\":\"one\",\"start\":\"-20s\",\"end\":\"-10s\",\"meta\":{\"cmd\":[\"make\",\"-j\"]}"
+                "}" },
         { "POST", API_ROUTE_LABELS, "", "{\"name\":\"two\",\"start\":\"-10s\",\"end\":\"now\"}" },
         { "POST", API_ROUTE_LABELS, "", "{\"name\":\"open\"}" },
         { "POST", API_ROUTE_LABELS, "", "{\"name\":5}" },
@@ -67,8 +73,9 @@ static void dump(json_t *list, Service *s, const struct Case *c) {
 
         body = world_get(s, c->method, c->path, c->query, c->body, !c->remote, &status, type);
         assert_int_equal(json_array_append_new(list,
-                                 json_pack("{s:s,s:s,s:s,s:i,s:s,s:s}", "method", c->method, "path", c->path, "query", c->query,
-                                         "status", status, "type", type, "body", body)), 0);
+                                 json_pack("{s:s,s:s,s:s,s:i,s:s,s:s}", "method", c->method, "path", c->path,
+                                         "query", c->query, "status", status, "type", type, "body", body)),
+                0);
         free(body);
 }
 
@@ -100,7 +107,8 @@ int main(void) {
         dump(list, &s, &(struct Case){ "GET", API_ROUTE_SNAPSHOT, "", NULL });
         live(&w);
         assert_int_equal(store_event(w.store, w.time_us - USEC_PER_SEC, "hotplug", 5, "CPU 5 went"), 0);
-        assert_int_equal(store_event(w.store, w.time_us - 2 * USEC_PER_SEC, "gap", -1, "3 samples are missing"), 0);
+        assert_int_equal(
+                store_event(w.store, w.time_us - 2 * USEC_PER_SEC, "gap", -1, "3 samples are missing"), 0);
         world_service(&w, &s);
         (void) strcpy(w.machine->idents[0].brand, "Intel(R) \"Xeon\" \\ 6130");
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)

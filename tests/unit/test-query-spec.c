@@ -134,11 +134,9 @@ static void test_times(void **state) {
                 const char *text;
                 uint64_t start_us;
         } cases[] = {
-                { "start=1700000000", 1700000000000000 },
-                { "from=1700000000.25", 1700000000250000 },
+                { "start=1700000000", 1700000000000000 }, { "from=1700000000.25", 1700000000250000 },
                 { "after=1700000000123", 1700000000123000 }, /* 13 digits are milliseconds */
-                { "start=-15m", NOW_US - 900000000 },
-                { "start=now-1h", NOW_US - 3600000000 },
+                { "start=-15m", NOW_US - 900000000 }, { "start=now-1h", NOW_US - 3600000000 },
                 { "start=2026-03-29T03:00:00+02:00", 1774746000000000 },
                 { "start=2025-10-26T02:30:00+02:00", 1761438600000000 },
                 { "start=2025-10-26T02:30:00+01:00", 1761442200000000 }, /* the same clock, an hour later */
@@ -162,8 +160,10 @@ static void test_lists(void **state) {
         QuerySpec q;
 
         assert_int_equal(parse(QUERY_FORM_QUERY,
-                                 "metric=busy,c6&metric=irq,busy&cpu=153,0-1&package=1&core=2-3&agg=min,max&agg=count&scope=node", &q,
-                                 &error), 0);
+                                 "metric=busy,c6&metric=irq,busy&cpu=153,0-1&package=1&core=2-3&agg=min,max&"
+                                 "agg=count&scope=node",
+                                 &q, &error),
+                0);
         assert_int_equal(q.n_metrics, 3);
         assert_string_equal(q.metrics[1]->id, "c6");
         assert_int_equal(q.n_cpus, 3);
@@ -181,11 +181,15 @@ static void test_points(void **state) {
         QueryError error;
         QuerySpec q;
 
-        assert_int_equal(parse(QUERY_FORM_QUERY, "metric=busy&start=1700000000&end=1700000100&points=3", &q, &error), 0);
+        assert_int_equal(
+                parse(QUERY_FORM_QUERY, "metric=busy&start=1700000000&end=1700000100&points=3", &q, &error),
+                0);
         assert_int_equal(q.points, 3);
         assert_int_equal(q.step_us, 33333334);
         query_spec_deinit(&q);
-        assert_int_equal(parse(QUERY_FORM_QUERY, "metric=busy&start=1700000000&end=1700011000&step=1s", &q, &error), 0);
+        assert_int_equal(
+                parse(QUERY_FORM_QUERY, "metric=busy&start=1700000000&end=1700011000&step=1s", &q, &error),
+                0);
         query_spec_deinit(&q);
 }
 
@@ -216,9 +220,12 @@ static void test_windows(void **state) {
         assert_int_equal(query_window_parse("a", "-10m..-5m", NOW_US, &start, &end, &error), 0);
         assert_int_equal(start, NOW_US - 600 * USEC_PER_SEC);
         assert_int_equal(end, NOW_US - 300 * USEC_PER_SEC);
-        assert_int_equal(query_window_parse("a", "2026-01-01T00:00:00Z/2026-01-02T00:00:00Z", NOW_US, &start, &end, &error), 0);
+        assert_int_equal(query_window_parse("a", "2026-01-01T00:00:00Z/2026-01-02T00:00:00Z", NOW_US, &start,
+                                 &end, &error),
+                0);
         assert_int_equal(end - start, 86400 * USEC_PER_SEC);
-        assert_int_equal(query_window_parse("a", "1700000000.5..1700000001", NOW_US, &start, &end, &error), 0);
+        assert_int_equal(
+                query_window_parse("a", "1700000000.5..1700000001", NOW_US, &start, &end, &error), 0);
         assert_int_equal(end - start, 500000);
         assert_int_equal(query_window_parse("b", "now..-5m", NOW_US, &start, &end, &error), -EINVAL);
         assert_string_equal(error.param, "b");
@@ -229,8 +236,12 @@ static void test_windows(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_refusals), cmocka_unit_test(test_defaults), cmocka_unit_test(test_times),
-                cmocka_unit_test(test_lists),    cmocka_unit_test(test_points),   cmocka_unit_test(test_forms),
+                cmocka_unit_test(test_refusals),
+                cmocka_unit_test(test_defaults),
+                cmocka_unit_test(test_times),
+                cmocka_unit_test(test_lists),
+                cmocka_unit_test(test_points),
+                cmocka_unit_test(test_forms),
                 cmocka_unit_test(test_windows),
         };
 

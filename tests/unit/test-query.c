@@ -13,7 +13,7 @@
 #include "tests/unit/machine-fixture.h"
 #include "tests/unit/world.h"
 
-#define BASE_US (1700000040ULL * USEC_PER_SEC) /* on a minute */
+#define BASE_US  (1700000040ULL * USEC_PER_SEC) /* on a minute */
 #define ROWS_MAX 20000
 
 typedef struct Result {
@@ -27,7 +27,9 @@ static void assert_near(double a, double b, double share) {
                 fail_msg("%.9g is not %.9g", a, b);
 }
 
-/* Parses and runs; fails the test on any refusal. States are copied to where their name outlives the query. */
+/*
+ * Parses and runs; fails the test on any refusal. States are copied to where their name outlives the query.
+ */
 static Result run(World *w, const char *text) {
         static const char *const names[] = { "POLL", "C1", "C1E", "C6", "IDLE" };
         Result result = { .rows = calloc(ROWS_MAX, sizeof(QueryRow)) };
@@ -67,8 +69,8 @@ static Result run(World *w, const char *text) {
 
 static char window_text[400];
 static const char *window(uint64_t start_us, uint64_t end_us, const char *rest) {
-        (void) snprintf(window_text, sizeof(window_text), "start=%llu&end=%llu&%s", (unsigned long long) (start_us / 1000),
-                (unsigned long long) (end_us / 1000), rest);
+        (void) snprintf(window_text, sizeof(window_text), "start=%llu&end=%llu&%s",
+                (unsigned long long) (start_us / 1000), (unsigned long long) (end_us / 1000), rest);
         return window_text;
 }
 
@@ -123,7 +125,9 @@ static void test_window_is_half_open(void **state) {
         free(r.rows);
 }
 
-/* A ratio over a window is sum over sum: a busy second of many ticks outweighs, a mean of ratios would not. */
+/*
+ * A ratio over a window is sum over sum: a busy second of many ticks outweighs, a mean of ratios would not.
+ */
 static void test_ratio_is_sum_over_sum(void **state) {
         World *w = *state;
         Result r;
@@ -133,7 +137,8 @@ static void test_ratio_is_sum_over_sum(void **state) {
         w->step_us = 3 * USEC_PER_SEC;
         world_busy(w, 0, 20);
         world_ticks(w, 1);
-        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC, "metric=busy&cpu=0&points=1&agg=mean,min,max,stddev,count"));
+        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC,
+                           "metric=busy&cpu=0&points=1&agg=mean,min,max,stddev,count"));
         assert_int_equal(r.n, 1);
         assert_near(r.rows[0].mean, 40, 1e-6);
         assert_near(r.rows[0].min, 20, 1e-6);
@@ -150,7 +155,8 @@ static void test_counter(void **state) {
         for (uint32_t i = 0; i < 8; i++)
                 world_set(w, FIELD_IRQ, 0, i, 100 * (i + 1));
         world_ticks(w, 4);
-        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC, "metric=irq&scope=package&points=1&agg=mean,sum,max"));
+        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC,
+                           "metric=irq&scope=package&points=1&agg=mean,sum,max"));
         assert_int_equal(r.n, 2);
         /* package 0: CPUs 0, 1, 4, 5 */
         assert_int_equal(r.rows[0].package, 0);
@@ -168,7 +174,8 @@ static void test_buckets_are_aligned(void **state) {
 
         world_ticks(w, 40);
         /* from 5 s on: buckets of 10 s begin at full 10 s of UTC */
-        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 35 * USEC_PER_SEC, "metric=irq&cpu=0&step=10s&agg=count"));
+        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 35 * USEC_PER_SEC,
+                           "metric=irq&cpu=0&step=10s&agg=count"));
         assert_int_equal(r.n, 4);
         assert_int_equal(r.rows[0].count, 5);
         assert_int_equal(r.rows[0].time_us, BASE_US + 5 * USEC_PER_SEC);
@@ -177,7 +184,8 @@ static void test_buckets_are_aligned(void **state) {
         assert_int_equal(r.rows[3].count, 5);
         free(r.rows);
         /* points begin with the window */
-        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 35 * USEC_PER_SEC, "metric=irq&cpu=0&points=3&agg=count"));
+        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 35 * USEC_PER_SEC,
+                           "metric=irq&cpu=0&points=3&agg=count"));
         assert_int_equal(r.n, 3);
         for (size_t i = 0; i < 3; i++) {
                 assert_int_equal(r.rows[i].count, 10);
@@ -195,7 +203,8 @@ static void test_watts(void **state) {
         world_set(w, FIELD_ENERGY_RAM, 0, 0, 65536 * 5);
         world_set(w, FIELD_ENERGY_RAM, 0, 1, 65536 * 3);
         world_ticks(w, 5);
-        r = run(w, window(BASE_US, BASE_US + 5 * USEC_PER_SEC, "metric=pkg_watts,node_watts&points=1&agg=mean,sum,min,max"));
+        r = run(w, window(BASE_US, BASE_US + 5 * USEC_PER_SEC,
+                           "metric=pkg_watts,node_watts&points=1&agg=mean,sum,min,max"));
         assert_int_equal(r.n, 3);
         assert_near(r.rows[0].mean, 100, 1e-9);
         assert_near(r.rows[0].sum, 500, 1e-9);
@@ -212,7 +221,10 @@ static void test_watts(void **state) {
         free(r.rows);
 }
 
-/* A package that was not read while it slept: its next joules cover the sleep, and the other package never hides it. */
+/*
+ * A package that was not read while it slept: its next joules cover the sleep, and the other package never
+ * hides it.
+ */
 static void test_watts_of_a_sleeper(void **state) {
         World *w = *state;
         Result r;
@@ -226,7 +238,8 @@ static void test_watts_of_a_sleeper(void **state) {
         world_set(w, FIELD_ENERGY_PKG, 0, 1, 16384 * 40);
         world_set(w, FIELD_PKG_NS, 0, 1, 4 * (int64_t) NSEC_PER_SEC);
         world_ticks(w, 1);
-        r = run(w, window(BASE_US, BASE_US + 6 * USEC_PER_SEC, "metric=pkg_watts&scope=node&points=1&agg=mean,sum"));
+        r = run(w, window(BASE_US, BASE_US + 6 * USEC_PER_SEC,
+                           "metric=pkg_watts&scope=node&points=1&agg=mean,sum"));
         assert_int_equal(r.n, 1);
         assert_near(r.rows[0].mean, 100 + 140.0 / 6, 1e-9);
         assert_near(r.rows[0].sum, 740, 1e-9);
@@ -234,14 +247,17 @@ static void test_watts_of_a_sleeper(void **state) {
         /* denied is not asleep: half a machine's watts are not its watts */
         world_null(w, FIELD_ENERGY_PKG, 0, 1, REASON_DENIED);
         world_ticks(w, 2);
-        r = run(w, window(BASE_US + 6 * USEC_PER_SEC, BASE_US + 8 * USEC_PER_SEC, "metric=pkg_watts&scope=node&points=1"));
+        r = run(w, window(BASE_US + 6 * USEC_PER_SEC, BASE_US + 8 * USEC_PER_SEC,
+                           "metric=pkg_watts&scope=node&points=1"));
         assert_int_equal(r.n, 1);
         assert_true(isnan(r.rows[0].mean));
         assert_int_equal(r.rows[0].reason, REASON_DENIED);
         free(r.rows);
 }
 
-/* Cores that sleep through are read late; the machine's C6 must count them from the first second asked for. */
+/*
+ * Cores that sleep through are read late; the machine's C6 must count them from the first second asked for.
+ */
 static void test_settled_residency(void **state) {
         World *w = *state;
         int64_t second = 2100000000 / 1024;
@@ -264,7 +280,8 @@ static void test_settled_residency(void **state) {
         assert_int_equal(r.info.samples, 10);
         free(r.rows);
         /* each core by itself has no reading, and says why */
-        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 15 * USEC_PER_SEC, "metric=c6&package=1&points=1"));
+        r = run(w, window(BASE_US + 5 * USEC_PER_SEC, BASE_US + 15 * USEC_PER_SEC,
+                           "metric=c6&package=1&points=1"));
         assert_int_equal(r.n, 2);
         assert_int_equal(r.rows[0].reason, REASON_ASLEEP);
         assert_true(isnan(r.rows[0].mean));
@@ -280,7 +297,8 @@ static void test_temperature(void **state) {
         world_ticks(w, 2);
         world_set(w, FIELD_CORE_TEMP, 0, 1, 60);
         world_ticks(w, 2);
-        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC, "metric=core_temp&scope=node&points=1&agg=mean,max,min,sum"));
+        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC,
+                           "metric=core_temp&scope=node&points=1&agg=mean,max,min,sum"));
         assert_int_equal(r.n, 1);
         assert_near(r.rows[0].mean, (43 + 43 + 60 + 60) / 4.0, 1e-9);
         assert_near(r.rows[0].max, 60, 1e-9);
@@ -297,14 +315,16 @@ static void test_states_by_name(void **state) {
                 for (uint8_t k = 0; k < 4; k++)
                         world_set(w, FIELD_IDLE_USAGE, k, i, 10 * k + 1);
         world_ticks(w, 2);
-        r = run(w, window(BASE_US, BASE_US + 2 * USEC_PER_SEC, "metric=idle_usage&scope=node&points=1&agg=sum"));
+        r = run(w, window(BASE_US, BASE_US + 2 * USEC_PER_SEC,
+                           "metric=idle_usage&scope=node&points=1&agg=sum"));
         assert_int_equal(r.n, 4);
         assert_string_equal(r.rows[0].state, "POLL");
         assert_int_equal(r.rows[0].sum_count, 16);
         assert_string_equal(r.rows[3].state, "C6");
         assert_int_equal(r.rows[3].sum_count, 16 * 31);
         free(r.rows);
-        r = run(w, window(BASE_US, BASE_US + 2 * USEC_PER_SEC, "metric=idle_usage&state=C1E&cpu=2&points=1&agg=sum"));
+        r = run(w, window(BASE_US, BASE_US + 2 * USEC_PER_SEC,
+                           "metric=idle_usage&state=C1E&cpu=2&points=1&agg=sum"));
         assert_int_equal(r.n, 1);
         assert_int_equal(r.rows[0].sum_count, 42);
         free(r.rows);
@@ -336,7 +356,8 @@ static void test_hybrid_states(void **state) {
                 for (uint8_t k = 0; k < 4; k++)
                         world_set(&w, FIELD_IDLE_USAGE, k, i, i < 4 ? 1 : 100);
         world_ticks(&w, 1);
-        r = run(&w, window(BASE_US, BASE_US + USEC_PER_SEC, "metric=idle_usage&state=C6&scope=node&agg=sum"));
+        r = run(&w,
+                window(BASE_US, BASE_US + USEC_PER_SEC, "metric=idle_usage&state=C6&scope=node&agg=sum"));
         assert_int_equal(r.n, 1);
         assert_int_equal(r.rows[0].sum_count, 4 * 1 + 4 * 100);
         free(r.rows);
@@ -401,11 +422,13 @@ static void test_hotplug(void **state) {
         assert_int_equal(r.rows[2].time_us, BASE_US + 3 * USEC_PER_SEC);
         assert_int_equal(r.rows[3].time_us, BASE_US + 7 * USEC_PER_SEC);
         free(r.rows);
-        r = run(w, window(BASE_US, BASE_US + 9 * USEC_PER_SEC, "metric=irq&scope=package&package=0&agg=count"));
+        r = run(w,
+                window(BASE_US, BASE_US + 9 * USEC_PER_SEC, "metric=irq&scope=package&package=0&agg=count"));
         assert_int_equal(r.n, 9);
         free(r.rows);
         /* one bucket over all three machines */
-        r = run(w, window(BASE_US, BASE_US + 9 * USEC_PER_SEC, "metric=busy&cpu=4-6&points=1&agg=mean,count"));
+        r = run(w,
+                window(BASE_US, BASE_US + 9 * USEC_PER_SEC, "metric=busy&cpu=4-6&points=1&agg=mean,count"));
         assert_int_equal(r.n, 3);
         for (size_t i = 0; i < 3; i++) {
                 assert_int_equal(r.rows[i].count, r.rows[i].cpu == 5 ? 6 : 9);
@@ -501,10 +524,14 @@ static void test_agrees_with_metric_value(void **state) {
 /* C21: UTC inside, whatever TZ says; a real hour has 60 minutes on both Sundays. */
 static void test_dst(void **state) {
         static const char *const hours[] = {
-                "2026-03-29T01:30:00%2B01:00", "2026-03-29T03:30:00%2B02:00", "2026-10-25T02:30:00%2B02:00",
-                "2026-10-25T02:30:00%2B01:00", "2026-10-25T03:30:00%2B01:00",
+                "2026-03-29T01:30:00%2B01:00",
+                "2026-03-29T03:30:00%2B02:00",
+                "2026-10-25T02:30:00%2B02:00",
+                "2026-10-25T02:30:00%2B01:00",
+                "2026-10-25T03:30:00%2B01:00",
         };
-        uint64_t first = 1774742400ULL * USEC_PER_SEC /* 2026-03-29T00:00Z */, october = 1792882800ULL * USEC_PER_SEC;
+        uint64_t first = 1774742400ULL * USEC_PER_SEC /* 2026-03-29T00:00Z */,
+                 october = 1792882800ULL * USEC_PER_SEC;
         World w;
 
         assert_int_equal(setenv("TZ", "Europe/Amsterdam", 1), 0);
@@ -519,7 +546,8 @@ static void test_dst(void **state) {
 
                 if (i == 1)
                         continue;
-                (void) snprintf(text, sizeof(text), "metric=busy&cpu=0&start=%s&end=%s", hours[i], hours[i + 1]);
+                (void) snprintf(
+                        text, sizeof(text), "metric=busy&cpu=0&start=%s&end=%s", hours[i], hours[i + 1]);
                 r = run(&w, text);
                 assert_int_equal(r.n, 60);
                 assert_int_equal(r.info.gaps, 0);
@@ -556,7 +584,8 @@ static void test_too_many_points(void **state) {
 
         w->step_us = 100 * USEC_PER_MSEC;
         world_ticks(w, 12000);
-        assert_int_equal(refused(w, window(BASE_US, w->time_us, "metric=busy&cpu=0"), &error), QUERY_E_TOO_MANY);
+        assert_int_equal(
+                refused(w, window(BASE_US, w->time_us, "metric=busy&cpu=0"), &error), QUERY_E_TOO_MANY);
         assert_string_equal(error.param, "step");
         assert_non_null(strstr(error.message, "points=1000"));
         assert_int_equal(refused(w, window(BASE_US, w->time_us, "metric=busy&cpu=0&step=200ms"), &error), 0);
@@ -574,7 +603,8 @@ static void vary(World *w, size_t n) {
                 for (uint32_t e = 0; e < 4; e++)
                         world_set(w, FIELD_CORE_TEMP, 0, e, 40 + (int64_t) (w->seq % 9));
                 for (uint32_t e = 0; e < 2; e++)
-                        world_set(w, FIELD_ENERGY_PKG, 0, e, (int64_t) (16384 * 500 + w->seq % 13 * 1000000));
+                        world_set(
+                                w, FIELD_ENERGY_PKG, 0, e, (int64_t) (16384 * 500 + w->seq % 13 * 1000000));
                 world_ticks(w, 1);
         }
 }
@@ -608,12 +638,14 @@ static void test_minutes_agree_with_ticks(void **state) {
 
         world_open(&w, NULL, BASE_US, 10 * USEC_PER_SEC);
         vary(&w, 7 * 360 + 6);
-        minutes = run(&w, window(BASE_US, BASE_US + 7 * 3600 * USEC_PER_SEC,
-                                  "metric=busy,irq,c6,pkg_watts,core_temp&package=0&core=1&step=10m&" ALL_AGGS));
+        minutes = run(
+                &w, window(BASE_US, BASE_US + 7 * 3600 * USEC_PER_SEC,
+                            "metric=busy,irq,c6,pkg_watts,core_temp&package=0&core=1&step=10m&" ALL_AGGS));
         assert_int_equal(minutes.info.tier, TIER_1M);
         assert_int_equal(minutes.info.samples, 7 * 60);
-        ticks = run(&w, window(BASE_US, BASE_US + 3600 * USEC_PER_SEC,
-                                "metric=busy,irq,c6,pkg_watts,core_temp&package=0&core=1&step=10m&" ALL_AGGS));
+        ticks = run(
+                &w, window(BASE_US, BASE_US + 3600 * USEC_PER_SEC,
+                            "metric=busy,irq,c6,pkg_watts,core_temp&package=0&core=1&step=10m&" ALL_AGGS));
         assert_int_equal(ticks.info.tier, TIER_RAW);
         /* aligned to UTC the first bucket is not whole ten minutes, the same one in both */
         assert_true(ticks.n > 30);
@@ -632,11 +664,13 @@ static void test_hours(void **state) {
         world_open(&w, NULL, start, 60 * USEC_PER_SEC);
         vary(&w, 2 * 24 * 60 + 60);
         maintain(&w);
-        hours = run(&w, window(start, start + 2 * 24 * hour, "metric=busy,irq,pkg_watts&step=1h&" ALL_AGGS "&cpu=3"));
+        hours = run(&w, window(start, start + 2 * 24 * hour,
+                                "metric=busy,irq,pkg_watts&step=1h&" ALL_AGGS "&cpu=3"));
         assert_int_equal(hours.info.tier, TIER_1H);
         assert_int_equal(hours.n, 2 * 24 * 3);
         assert_int_equal(hours.info.gaps, 0);
-        ticks = run(&w, window(start + 5 * hour, start + 6 * hour, "metric=busy,irq,pkg_watts&points=1&" ALL_AGGS "&cpu=3"));
+        ticks = run(&w, window(start + 5 * hour, start + 6 * hour,
+                                "metric=busy,irq,pkg_watts&points=1&" ALL_AGGS "&cpu=3"));
         assert_int_equal(ticks.info.tier, TIER_RAW);
         assert_int_equal(ticks.n, 3);
         for (size_t i = 0; i < 3; i++)

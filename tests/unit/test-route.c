@@ -49,8 +49,8 @@ static json_t *get_json(World *w, const char *path, const char *query, int want_
         return o;
 }
 
-static char *get_text(World *w, const char *method, const char *path, const char *query, const char *body, bool local,
-        int want_status) {
+static char *get_text(World *w, const char *method, const char *path, const char *query, const char *body,
+        bool local, int want_status) {
         Service s;
         char *text;
         int status;
@@ -77,9 +77,10 @@ static json_t *find_row(json_t *root, const char *metric, const char *state) {
         json_t *row;
         size_t i;
 
-        json_array_foreach(json_object_get(root, "rows"), i, row)
-                if (strcmp(str(row, "metric"), metric) == 0 && (!state || (str(row, "state") && strcmp(str(row, "state"), state) == 0)))
-                        return row;
+        json_array_foreach(json_object_get(root, "rows"), i,
+                row) if (strcmp(str(row, "metric"), metric) == 0 &&
+                         (!state ||
+                                 (str(row, "state") && strcmp(str(row, "state"), state) == 0))) return row;
         fail_msg("no row of %s", metric);
         return NULL;
 }
@@ -100,10 +101,12 @@ static void test_no_such_thing(void **state) {
         free(get_text(w, "POST", API_ROUTE_QUERY, NULL, NULL, true, 405));
         free(get_text(w, "HEAD", API_ROUTE_STATUS, NULL, NULL, true, 200));
         world_service(w, &s);
-        assert_int_equal(route_handle(&s, &(Request){ .method = "DELETE", .path = API_ROUTE_QUERY }, &reply), 0);
+        assert_int_equal(
+                route_handle(&s, &(Request){ .method = "DELETE", .path = API_ROUTE_QUERY }, &reply), 0);
         assert_string_equal(reply.allow, "GET, HEAD");
         reply_deinit(&reply);
-        assert_int_equal(route_handle(&s, &(Request){ .method = "PATCH", .path = API_ROUTE_LABELS }, &reply), 0);
+        assert_int_equal(
+                route_handle(&s, &(Request){ .method = "PATCH", .path = API_ROUTE_LABELS }, &reply), 0);
         assert_string_equal(reply.allow, "GET, HEAD, POST, DELETE");
         reply_deinit(&reply);
 }
@@ -186,9 +189,7 @@ static bool any_contains(json_t *list, const char *text) {
         json_t *v;
         size_t i;
 
-        json_array_foreach(list, i, v)
-                if (strstr(json_string_value(v), text))
-                        return true;
+        json_array_foreach(list, i, v) if (strstr(json_string_value(v), text)) return true;
         return false;
 }
 
@@ -209,7 +210,8 @@ static void test_status(void **state) {
         assert_int_equal(json_array_size(json_object_get(o, "sources")), 3);
         assert_near(num(o, "interval_ms"), 1000);
         assert_near(num(json_object_get(o, "self"), "cpu_seconds"), 0.004);
-        assert_true(json_is_null(json_object_get(json_array_get(json_object_get(o, "sources"), 0), "errno")));
+        assert_true(
+                json_is_null(json_object_get(json_array_get(json_object_get(o, "sources"), 0), "errno")));
         json_decref(o);
 
         world_service(w, &s);
@@ -249,16 +251,18 @@ static void test_status_without_samples(void **state) {
         /* nothing at all: no sample, no store, no sampler */
         s = (Service){ .now_us = later };
         for (size_t i = 0; i < 4; i++) {
-                static const char *const paths[] = { API_ROUTE_STATUS, API_ROUTE_CATALOGUE, API_ROUTE_METRICS, "/" };
+                static const char *const paths[] = { API_ROUTE_STATUS, API_ROUTE_CATALOGUE,
+                        API_ROUTE_METRICS, "/" };
 
                 free(world_get(&s, "GET", paths[i], NULL, NULL, true, &status, NULL));
                 assert_int_equal(status, 200);
         }
         for (size_t i = 0; i < 6; i++) {
-                static const char *const paths[] = { API_ROUTE_SNAPSHOT, API_ROUTE_CPU, API_ROUTE_SUMMARY, API_ROUTE_LABELS,
-                        API_ROUTE_EVENTS, API_ROUTE_QUERY };
+                static const char *const paths[] = { API_ROUTE_SNAPSHOT, API_ROUTE_CPU, API_ROUTE_SUMMARY,
+                        API_ROUTE_LABELS, API_ROUTE_EVENTS, API_ROUTE_QUERY };
 
-                free(world_get(&s, "GET", paths[i], i == 5 ? "metric=busy" : NULL, NULL, true, &status, NULL));
+                free(world_get(
+                        &s, "GET", paths[i], i == 5 ? "metric=busy" : NULL, NULL, true, &status, NULL));
                 assert_int_equal(status, 503);
         }
 }
@@ -326,7 +330,8 @@ static void test_query_csv(void **state) {
         world_ticks(w, 1);
         world_null(w, FIELD_MPERF, 0, 1, REASON_GAP);
         world_ticks(w, 1);
-        text = get_text(w, "GET", API_ROUTE_QUERY, "metric=busy,irq&cpu=1&format=csv&agg=mean,sum,count&start=-2s", NULL, true, 200);
+        text = get_text(w, "GET", API_ROUTE_QUERY,
+                "metric=busy,irq&cpu=1&format=csv&agg=mean,sum,count&start=-2s", NULL, true, 200);
         assert_string_equal(text,
                 "time,metric,scope,package,die,module,core,cpu,state,mean,sum,count,method,reason\n"
                 "1700000041000,busy,cpu,0,,,1,1,,12.5,,1,,\n"
@@ -373,8 +378,8 @@ static void test_compare(void **state) {
                 }
                 world_ticks(w, 60);
         }
-        (void) snprintf(query, sizeof(query), "a=%llu..%llu&b=%llu..%llu", BASE_US / 1000, BASE_US / 1000 + 60000,
-                BASE_US / 1000 + 60000, BASE_US / 1000 + 120000);
+        (void) snprintf(query, sizeof(query), "a=%llu..%llu&b=%llu..%llu", BASE_US / 1000,
+                BASE_US / 1000 + 60000, BASE_US / 1000 + 60000, BASE_US / 1000 + 120000);
         o = get_json(w, API_ROUTE_COMPARE, query, 200);
         row = find_row(o, "c6", NULL);
         assert_near(num(row, "change"), -75);
@@ -413,8 +418,11 @@ static void test_compare_labels(void **state) {
                 for (uint32_t i = 0; i < 8; i++)
                         world_set(w, FIELD_IRQ, 0, i, (run < 3 ? 100 : 200) + run % 3);
                 world_ticks(w, 5);
-                (void) snprintf(body, sizeof(body), "{\"name\":\"%s\",\"start\":%llu,\"end\":%llu,\"meta\":{\"run\":%u}}",
-                        run < 3 ? "old kernel" : "new", (unsigned long long) (w->time_us - 5 * USEC_PER_SEC) / 1000, (unsigned long long) w->time_us / 1000, run);
+                (void) snprintf(body, sizeof(body),
+                        "{\"name\":\"%s\",\"start\":%llu,\"end\":%llu,\"meta\":{\"run\":%u}}",
+                        run < 3 ? "old kernel" : "new",
+                        (unsigned long long) (w->time_us - 5 * USEC_PER_SEC) / 1000,
+                        (unsigned long long) w->time_us / 1000, run);
                 free(get_text(w, "POST", API_ROUTE_LABELS, NULL, body, true, 201));
         }
         o = get_json(w, API_ROUTE_COMPARE, "a=old%20kernel&b=new&metric=irq", 200);
@@ -463,7 +471,8 @@ static void test_label_refusals(void **state) {
                 { "{\"name\":\"x\",\"end\":1e300}", 422 },
                 { "{\"name\":\"x\",\"meta\":[1]}", 422 },
                 { "{\"name\":\"x\",\"name\":\"y\"}", 400 },
-                { "{\"name\":\"0123456789012345678901234567890123456789012345678901234567890123456789\"}", 422 },
+                { "{\"name\":\"0123456789012345678901234567890123456789012345678901234567890123456789\"}",
+                        422 },
         };
         World *w = *state;
         json_t *o;
@@ -477,7 +486,8 @@ static void test_label_refusals(void **state) {
         assert_int_equal(json_array_size(json_object_get(o, "labels")), 0);
         json_decref(o);
         /* open: it has no end yet */
-        free(get_text(w, "POST", API_ROUTE_LABELS, NULL, "{\"name\":\"x\",\"start\":\"now-1s\"}", true, 201));
+        free(get_text(
+                w, "POST", API_ROUTE_LABELS, NULL, "{\"name\":\"x\",\"start\":\"now-1s\"}", true, 201));
         o = get_json(w, API_ROUTE_LABELS, NULL, 200);
         assert_true(json_is_null(json_object_get(json_array_get(json_object_get(o, "labels"), 0), "end")));
         json_decref(o);
@@ -488,8 +498,10 @@ static void test_events(void **state) {
         json_t *o, *e;
 
         world_ticks(w, 5);
-        assert_int_equal(store_event(w->store, w->time_us - 3 * USEC_PER_SEC, "hotplug", 5, "cpu5 is offline"), 0);
-        assert_int_equal(store_event(w->store, w->time_us - 2 * USEC_PER_SEC, "gap", -1, "3 samples \"lost\""), 0);
+        assert_int_equal(
+                store_event(w->store, w->time_us - 3 * USEC_PER_SEC, "hotplug", 5, "cpu5 is offline"), 0);
+        assert_int_equal(
+                store_event(w->store, w->time_us - 2 * USEC_PER_SEC, "gap", -1, "3 samples \"lost\""), 0);
         o = get_json(w, API_ROUTE_EVENTS, NULL, 200);
         assert_int_equal(json_array_size(json_object_get(o, "events")), 2);
         e = json_array_get(json_object_get(o, "events"), 0);

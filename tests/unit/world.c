@@ -13,8 +13,22 @@
 
 void world_columns(Machine *m) {
         static const FieldId fields[] = {
-                FIELD_CPU_TSC, FIELD_CPU_NS, FIELD_MPERF, FIELD_APERF, FIELD_SMI, FIELD_IRQ, FIELD_NMI, FIELD_IDLE_NS,
-                FIELD_CORE_TSC, FIELD_CORE_NS, FIELD_C6, FIELD_CORE_TEMP, FIELD_PKG_TSC, FIELD_PKG_NS, FIELD_PC2, FIELD_PC6,
+                FIELD_CPU_TSC,
+                FIELD_CPU_NS,
+                FIELD_MPERF,
+                FIELD_APERF,
+                FIELD_SMI,
+                FIELD_IRQ,
+                FIELD_NMI,
+                FIELD_IDLE_NS,
+                FIELD_CORE_TSC,
+                FIELD_CORE_NS,
+                FIELD_C6,
+                FIELD_CORE_TEMP,
+                FIELD_PKG_TSC,
+                FIELD_PKG_NS,
+                FIELD_PC2,
+                FIELD_PC6,
                 FIELD_PKG_TEMP,
         };
 
@@ -56,7 +70,8 @@ static void world_lay_out(World *w) {
 
 #define FOREVER (100ULL * 365 * 86400 * USEC_PER_SEC)
 
-static void world_begin(World *w, Machine *m, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec) {
+static void world_begin(
+        World *w, Machine *m, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec) {
         StoreConfig c = STORE_CONFIG_INIT;
 
         *w = (World){ .machine = m ? m : world_machine(), .time_us = start_us, .step_us = step_us };
@@ -65,7 +80,9 @@ static void world_begin(World *w, Machine *m, uint64_t start_us, uint64_t step_u
         c.hour_retention_usec = FOREVER;
         /* in memory, where thousands of commits cost nothing */
         assert_true(asprintf(&w->dir, "%s/cstated-test-XXXXXX",
-                            getenv("TMPDIR") ?: access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") > 0);
+                            getenv("TMPDIR")
+                                    ?: access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+                                                                     : "/tmp") > 0);
         assert_non_null(mkdtemp(w->dir));
         assert_true(asprintf(&w->path, "%s/w.db", w->dir) > 0);
         c.path = w->path;
@@ -82,7 +99,8 @@ void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us) {
         world_begin(w, m, start_us, step_us, FOREVER, FOREVER);
 }
 
-void world_open_expiring(World *w, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec) {
+void world_open_expiring(
+        World *w, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec) {
         world_begin(w, NULL, start_us, step_us, raw_usec, minute_usec);
 }
 
@@ -140,7 +158,8 @@ static void set_if(World *w, FieldId f, uint8_t instance, uint32_t e, double v) 
 
 void world_busy(World *w, uint32_t cpu, double percent) {
         const MachineCpu *c = &w->machine->cpus[cpu];
-        double seconds = (double) w->step_us / USEC_PER_SEC, ticks = seconds * (double) w->machine->tsc_hz / 1024;
+        double seconds = (double) w->step_us / USEC_PER_SEC,
+               ticks = seconds * (double) w->machine->tsc_hz / 1024;
         double idle = 1 - percent / 100;
 
         set_if(w, FIELD_CPU_TSC, 0, cpu, ticks);
@@ -186,12 +205,21 @@ void world_service(World *w, Service *ret) {
         static const SourceStatus sources[] = {
                 { .name = "cpuidle", .state = SOURCE_OK, .detail = "4 states", .n_counters = 20 },
                 { .name = "msr", .state = SOURCE_DENIED, .error = EPERM, .hint = "kernel lockdown" },
-                { .name = "powercap", .state = SOURCE_ABSENT, .error = ENOENT, .hint = "modprobe intel_rapl_msr" },
+                { .name = "powercap",
+                        .state = SOURCE_ABSENT,
+                        .error = ENOENT,
+                        .hint = "modprobe intel_rapl_msr" },
         };
 
-        w->status = (SamplerStatus){ .n_sources = ARRAY_SIZE(sources), .wake_policy = "lazy", .capabilities = "perfmon" };
+        w->status = (SamplerStatus){
+                .n_sources = ARRAY_SIZE(sources), .wake_policy = "lazy", .capabilities = "perfmon"
+        };
         memcpy(w->status.sources, sources, sizeof(sources));
-        w->tick = (TickHeader){ .seq = w->seq, .self_cpu_ns = 1500000, .self_reads = 12, .sample_ns = 345000, .rss_bytes = 1 << 21 };
+        w->tick = (TickHeader){ .seq = w->seq,
+                .self_cpu_ns = 1500000,
+                .self_reads = 12,
+                .sample_ns = 345000,
+                .rss_bytes = 1 << 21 };
         now_us = w->time_us;
         *ret = (Service){
                 .sample = w->seq > 0 ? &w->sample : NULL,
@@ -227,8 +255,8 @@ static char *drain(ReplyStream *s, size_t *ret_n) {
         return jw_take(&all, ret_n);
 }
 
-char *world_get(Service *s, const char *method, const char *path, const char *query, const char *body, bool local,
-        int *ret_status, char content_type[64]) {
+char *world_get(Service *s, const char *method, const char *path, const char *query, const char *body,
+        bool local, int *ret_status, char content_type[64]) {
         QueryParam params[API_PARAMS_MAX];
         Request q = {
                 .method = method,

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A small world for tests of query and api: a machine made by hand, a store in a fresh directory, and samples whose
- * values are set one by one and stay until they are changed.
+ * A small world for tests of query and api: a machine made by hand, a store in a fresh directory, and
+ * samples whose values are set one by one and stay until they are changed.
  */
 
 #include "api/route.h"
@@ -31,7 +31,8 @@ void world_columns(Machine *m);
 /* Takes m (NULL: world_machine()). */
 void world_open(World *w, Machine *m, uint64_t start_us, uint64_t step_us);
 /* The same where raw ticks and minutes expire. */
-void world_open_expiring(World *w, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec);
+void world_open_expiring(
+        World *w, uint64_t start_us, uint64_t step_us, uint64_t raw_usec, uint64_t minute_usec);
 void world_close(World *w);
 /* The machine changes; takes m. */
 void world_change(World *w, Machine *m);
@@ -49,5 +50,5 @@ void world_gap(World *w, uint64_t n_us);
 void world_service(World *w, Service *ret);
 
 /* The whole body of a request, streamed or not; freed by the caller. Fails the test on an internal error. */
-char *world_get(Service *s, const char *method, const char *path, const char *query, const char *body, bool local, int *ret_status,
-        char content_type[64]);
+char *world_get(Service *s, const char *method, const char *path, const char *query, const char *body,
+        bool local, int *ret_status, char content_type[64]);
