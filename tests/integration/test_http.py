@@ -61,6 +61,25 @@ class Listeners(DaemonTest):
             self.assertTrue(s.recv(100).startswith(b"HTTP/1."))
         self.assertEqual(self.stop(p), 0)
 
+    def test_without_ipv6(self):
+        """A name with addresses of both families, and no IPv6 in the kernel's sense: IPv4 alone serves."""
+        prepare = "set -e; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; ip link set lo up"
+        if not os.path.exists("/proc/sys/net/ipv6"):
+            prepare = "set -e; ip link set lo up"
+        if subprocess.run(["unshare", "-n", "bash", "-c", prepare], capture_output=True).returncode:
+            self.skipTest("needs root, unshare -n and ip(8)")
+        log = open(self.log, "ab")
+        p = subprocess.Popen(["unshare", "-n", "bash", "-c", prepare + '; exec "$0" "$@"', CSTATED, "--config", os.devnull, "--db", self.db,
+                              "--listen", self.sock, "--listen", "localhost:9290", "--listen", "*:9291", "--interval", "100ms"],
+                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+        self.running.append(p)
+        self.wait_ready(p)
+        with open("/proc/%d/net/tcp" % p.pid) as f:
+            listening = {l.split()[1] for l in f.readlines()[1:] if l.split()[3] == "0A"}
+        self.assertEqual(listening, {"0100007F:%04X" % 9290, "00000000:%04X" % 9291})
+        self.assertEqual(self.stop(p), 0)
+
     def test_mode_from_birth(self):
         for mask in (0o000, 0o777, 0o027):
             p = self.start(umask=mask)
