@@ -85,8 +85,8 @@ static int gather_machine(Gather *g, int64_t topo) {
 static int gather_tick(Gather *g, sqlite3_stmt *q) {
         int64_t seq = sqlite3_column_int64(q, 0), t1 = sqlite3_column_int64(q, 2),
                 topo = sqlite3_column_int64(q, 4);
-        TickRecord record = {
-                (uint64_t) sqlite3_column_int64(q, 1), (uint64_t) t1, (uint64_t) sqlite3_column_int64(q, 3)};
+        TickRecord record = { (uint64_t) sqlite3_column_int64(q, 1), (uint64_t) t1,
+                (uint64_t) sqlite3_column_int64(q, 3) };
         const uint8_t *b = sqlite3_column_blob(q, 6);
         size_t n, stride;
         int r = 0;
@@ -140,12 +140,12 @@ static int migrate_ticks(Gather *g, void (*progress)(void *), void *userdata) {
 }
 
 static int migrate_1(sqlite3 *db, void (*progress)(void *), void *userdata) {
-        _cleanup_(gather_deinit) Gather g = {.db = db};
+        _cleanup_(gather_deinit) Gather g = { .db = db };
         int r;
 
         r = db_exec(db, "DROP TABLE metric");
         if (r == 0)
-                r = db_exec(db, schema_packed_tables);
+                r = schema_make_packed(db);
         if (r == 0)
                 r = migrate_ticks(&g, progress, userdata);
         return r < 0 ? r : db_exec(db, "DROP TABLE tick");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "store/rollup-rows.h"
+#include "store/schema.h"
 #include "store/writer.h"
 
 double rollup_column_scale(const StoreMachine *m, FieldId field, uint8_t instance) {
@@ -41,22 +42,53 @@ static void metric_name(const RollupTable *t, FieldId field, const char *state, 
         }
 }
 
-static int add_columns(Store *s, RollupScope scope, const char *name, bool spread) {
-        static const struct {
-                const char *suffix, *type;
-        } columns[] = {{"", "INTEGER"}, {"_n", "INTEGER"}, {"_m2", "REAL"}, {"_min", "INTEGER"},
-                {"_max", "INTEGER"}};
+static const struct {
+        const char *suffix, *type;
+} cell_columns[] = { { "", "INTEGER" }, { "_n", "INTEGER" }, { "_m2", "REAL" }, { "_min", "INTEGER" },
+        { "_max", "INTEGER" } };
 
-        for (unsigned tier = TIER_1M; tier <= TIER_1H; tier++)
-                for (size_t i = 0; i < (spread ? ARRAY_SIZE(columns) : 2); i++) {
-                        int r = db_execf(s->db, "ALTER TABLE %s ADD COLUMN \"%s%s\" %s",
-                                rollup_table_name(scope, (StoreTier) tier), name, columns[i].suffix,
-                                columns[i].type);
+static size_t n_cell_columns(const RollupMetric *m) {
+        return rollup_has_spread(m->field) ? ARRAY_SIZE(cell_columns) : 2;
+}
 
-                        if (r < 0)
-                                return r;
-                }
-        return 0;
+/* An empty table is made anew with all its columns: adding three hundred one by one takes a third of a
+ * second. */
+static int remake_table(Store *s, RollupScope scope, StoreTier tier) {
+        const RollupTable *t = &s->rollups.tables[scope];
+        sqlite3_str *text = sqlite3_str_new(s->db);
+        char *columns;
+        int r;
+
+        for (size_t i = 0; i < t->n; i++)
+                for (size_t k = 0; k < n_cell_columns(&t->metrics[i]); k++)
+                        sqlite3_str_appendf(text, ", \"%w%s\" %s", t->metrics[i].column,
+                                cell_columns[k].suffix, cell_columns[k].type);
+        columns = sqlite3_str_finish(text);
+        if (!columns)
+                return -ENOMEM;
+        r = db_execf(s->db, "DROP TABLE %s", rollup_table_name(scope, tier));
+        if (r == 0)
+                r = schema_make_rollup(s->db, scope, tier, columns);
+        sqlite3_free(columns);
+        return r;
+}
+
+/* Columns for the metrics from `first` on. */
+static int add_columns(Store *s, RollupScope scope, StoreTier tier, size_t first) {
+        const RollupTable *t = &s->rollups.tables[scope];
+        const char *name = rollup_table_name(scope, tier);
+        char text[64];
+        int64_t any;
+        int r = 0;
+
+        (void) snprintf(text, sizeof(text), "SELECT 1 FROM %s LIMIT 1", name);
+        if (db_query_i64(s->db, text, &any) == -ENODATA)
+                return remake_table(s, scope, tier);
+        for (size_t i = first; i < t->n; i++)
+                for (size_t k = 0; r == 0 && k < n_cell_columns(&t->metrics[i]); k++)
+                        r = db_execf(s->db, "ALTER TABLE %s ADD COLUMN \"%s%s\" %s", name,
+                                t->metrics[i].column, cell_columns[k].suffix, cell_columns[k].type);
+        return r;
 }
 
 static const char *unit_text(FieldUnit u) {
@@ -86,32 +118,28 @@ static const char *kind_text(FieldKind k) {
         return names[k];
 }
 
-/* 1: it was new. */
 static int ensure_metric(Store *s, FieldId field, const char *state, double scale) {
         static const char text[] = "INSERT INTO metric (scope, name, state, unit, scale, kind, \"column\") "
                                    "VALUES (?, ?, ?, ?, ?, ?, ?)";
         const FieldSpec *f = field_spec(field);
-        RollupScope scope = rollup_scope(f->scope);
-        RollupTable *t = &s->rollups.tables[scope];
+        RollupTable *t = &s->rollups.tables[rollup_scope(f->scope)];
+        RollupMetric m = { .field = field, .scale = scale };
         sqlite3_stmt *q = NULL;
-        char name[48];
         int r;
 
         if (rollup_find(t, field, state, scale) >= 0 || t->n >= ROLLUP_METRICS_MAX)
                 return 0;
-        metric_name(t, field, state, name, sizeof(name));
-        r = add_columns(s, scope, name, rollup_has_spread(field));
-        if (r == 0)
-                r = db_errno(sqlite3_prepare_v2(s->db, text, -1, &q, NULL));
+        (void) snprintf(m.state, sizeof(m.state), "%s", state);
+        metric_name(t, field, state, m.column, sizeof(m.column));
+        r = db_errno(sqlite3_prepare_v2(s->db, text, -1, &q, NULL));
         if (r == 0)
                 r = db_bind(q, "ttttdtt", scope_name(f->scope), f->name, state, unit_text(f->unit), scale,
-                        kind_text(f->kind), name);
+                        kind_text(f->kind), m.column);
         if (r == 0)
                 r = db_run(q);
         (void) sqlite3_finalize(q);
-        if (r == 0)
-                r = rollup_tables_load(&s->rollups, s->db);
-        return r < 0 ? r : 1;
+        m.id = sqlite3_last_insert_rowid(s->db);
+        return r < 0 ? r : rollup_table_add(t, &m);
 }
 
 static bool layout_has(const Layout *l, FieldId field) {
@@ -132,47 +160,46 @@ bool rollup_ratio_applies(const StoreMachine *m, const RollupRatio *r) {
         return ratio_possible(m, r);
 }
 
-/* Index into the sets' names: UINT16_MAX (no cpuidle) counts as one set more. */
+/* Each name that the column has on one of the idle sets. */
 static int ensure_column(Store *s, const StoreMachine *m, const LayoutColumn *c) {
-        unsigned n_sets = rollup_is_by_state(c->field) ? m->machine->n_idle_sets + 1 : 1;
-        int any = 0;
+        unsigned n_sets = rollup_is_by_state(c->field) ? MAX(m->machine->n_idle_sets, 1u) : 1;
+        int r = 0;
 
-        for (unsigned set = 0; set < n_sets; set++) {
+        for (unsigned set = 0; r == 0 && set < n_sets; set++) {
                 char state[16];
-                int r;
 
-                /* nameless states only where a CPU has no set */
-                if (n_sets > 1 && set + 1 == n_sets)
-                        break;
                 rollup_state(m->machine, c->field, c->instance, (uint16_t) set, state);
                 r = ensure_metric(s, c->field, state, rollup_column_scale(m, c->field, c->instance));
-                if (r < 0)
-                        return r;
-                any |= r;
         }
-        return any;
+        return r;
 }
 
 int rollup_ensure_metrics(Store *s, const StoreMachine *m) {
-        int any = 0, r = 0;
+        size_t before[ROLLUP_SCOPES];
+        bool any = false;
+        int r = 0;
 
         if (s->metrics_topo == m->topo)
                 return 0;
-        for (size_t i = 0; r >= 0 && i < m->layout.n_columns; i++) {
+        for (unsigned i = 0; i < ROLLUP_SCOPES; i++)
+                before[i] = s->rollups.tables[i].n;
+        for (size_t i = 0; r == 0 && i < m->layout.n_columns; i++)
                 r = ensure_column(s, m, &m->layout.columns[i]);
-                any |= r > 0;
-        }
-        for (size_t i = 0; r >= 0 && i < rollup_ratios_n; i++)
-                if (rollup_ratio_applies(m, &rollup_ratios[i])) {
+        for (size_t i = 0; r == 0 && i < rollup_ratios_n; i++)
+                if (rollup_ratio_applies(m, &rollup_ratios[i]))
                         r = ensure_metric(s, rollup_ratios[i].field, "", rollup_ratios[i].scale);
-                        any |= r > 0;
-                }
-        if (r >= 0 && any) {
-                rollup_write_forget(s);
-                r = rollup_make_views(s);
+        for (unsigned i = 0; i < ROLLUP_SCOPES; i++) {
+                if (s->rollups.tables[i].n == before[i])
+                        continue;
+                any = true;
+                for (unsigned tier = TIER_1M; r == 0 && tier <= TIER_1H; tier++)
+                        r = add_columns(s, (RollupScope) i, (StoreTier) tier, before[i]);
         }
-        if (r < 0)
-                return r;
-        s->metrics_topo = m->topo;
-        return 0;
+        if (any)
+                rollup_write_forget(s);
+        if (r == 0 && any)
+                r = rollup_make_views(s);
+        if (r == 0)
+                s->metrics_topo = m->topo;
+        return r;
 }

@@ -23,9 +23,9 @@ RollupScope rollup_scope(Scope s) {
 
 const char *rollup_table_name(RollupScope scope, StoreTier tier) {
         static const char *const names[ROLLUP_SCOPES][2] = {
-                [ROLLUP_CPU] = {"cpu_1m", "cpu_1h"},
-                [ROLLUP_PKG] = {"pkg_1m", "pkg_1h"},
-                [ROLLUP_SYS] = {"sys_1m", "sys_1h"},
+                [ROLLUP_CPU] = { "cpu_1m", "cpu_1h" },
+                [ROLLUP_PKG] = { "pkg_1m", "pkg_1h" },
+                [ROLLUP_SYS] = { "sys_1m", "sys_1h" },
         };
 
         return names[scope][tier == TIER_1H];
@@ -73,21 +73,26 @@ int rollup_find(const RollupTable *t, FieldId field, const char *state, double s
         return -1;
 }
 
-static int table_add(RollupTable *t, sqlite3_stmt *q, FieldId field) {
-        RollupMetric *m = realloc(t->metrics, (t->n + 1) * sizeof(*m));
+int rollup_table_add(RollupTable *t, const RollupMetric *m) {
+        RollupMetric *metrics = realloc(t->metrics, (t->n + 1) * sizeof(*metrics));
 
-        if (!m)
+        if (!metrics)
                 return -ENOMEM;
-        t->metrics = m;
-        m = &t->metrics[t->n++];
-        *m = (RollupMetric){
+        t->metrics = metrics;
+        t->metrics[t->n++] = *m;
+        return 0;
+}
+
+static int table_add_row(RollupTable *t, sqlite3_stmt *q, FieldId field) {
+        RollupMetric m = {
                 .id = sqlite3_column_int64(q, 0),
                 .field = field,
                 .scale = sqlite3_column_double(q, 3),
         };
-        (void) snprintf(m->state, sizeof(m->state), "%s", (const char *) sqlite3_column_text(q, 2) ?: "");
-        (void) snprintf(m->column, sizeof(m->column), "%s", (const char *) sqlite3_column_text(q, 4) ?: "");
-        return 0;
+
+        (void) snprintf(m.state, sizeof(m.state), "%s", (const char *) sqlite3_column_text(q, 2) ?: "");
+        (void) snprintf(m.column, sizeof(m.column), "%s", (const char *) sqlite3_column_text(q, 4) ?: "");
+        return rollup_table_add(t, &m);
 }
 
 int rollup_tables_load(RollupTables *t, sqlite3 *db) {
@@ -105,7 +110,7 @@ int rollup_tables_load(RollupTables *t, sqlite3 *db) {
 
                 if (field == FIELD_NONE) /* a newer version's */
                         continue;
-                r = table_add(&fresh.tables[rollup_scope(field_spec(field)->scope)], q, field);
+                r = table_add_row(&fresh.tables[rollup_scope(field_spec(field)->scope)], q, field);
                 if (r < 0)
                         break;
         }

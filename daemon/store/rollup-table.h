@@ -62,6 +62,8 @@ void rollup_state(const Machine *m, FieldId field, uint8_t instance, uint16_t id
 /* Index of a metric in its table, -1. */
 int rollup_find(const RollupTable *t, FieldId field, const char *state, double scale);
 
+/* Appends a copy. -ENOMEM. */
+int rollup_table_add(RollupTable *t, const RollupMetric *m);
 /* Reads the registry; *t is replaced. */
 int rollup_tables_load(RollupTables *t, sqlite3 *db);
 void rollup_tables_deinit(RollupTables *t);

@@ -16,14 +16,7 @@
 #include "store/migrate.h"
 #include "store/schema.h"
 
-/* The columns every rollup table begins with; metrics are added as they come (rollup-write.c). */
-#define ROLLUP_TABLE(name, unit, keys)                                                                      \
-        "CREATE TABLE " name " (id INTEGER PRIMARY KEY, t INTEGER AS (id / 8192 * " unit ") VIRTUAL, " keys \
-        " topo INTEGER NOT NULL, epoch INTEGER NOT NULL, n INTEGER NOT NULL, dt INTEGER NOT NULL) STRICT;"
-#define CPU_KEYS "cpu INTEGER AS (id % 8192) VIRTUAL,"
-#define PKG_KEYS "package INTEGER AS (id % 8192 / 32) VIRTUAL, die INTEGER AS (id % 32 - 1) VIRTUAL,"
-
-const char schema_packed_tables[] =
+static const char packed_tables[] =
         "CREATE TABLE metric (id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, name TEXT NOT NULL,"
         " state TEXT NOT NULL, unit TEXT NOT NULL, scale REAL NOT NULL, kind TEXT NOT NULL, \"column\" "
         "TEXT) STRICT;"
@@ -33,11 +26,7 @@ const char schema_packed_tables[] =
         "CREATE INDEX chunk_t0 ON chunk (t0);"
         "CREATE TABLE head (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, topo INTEGER NOT "
         "NULL,"
-        " epoch INTEGER NOT NULL, b BLOB NOT NULL) STRICT;" ROLLUP_TABLE("cpu_1m", "60000000", CPU_KEYS)
-                ROLLUP_TABLE("pkg_1m", "60000000", PKG_KEYS) ROLLUP_TABLE("sys_1m", "60000000", "")
-                        ROLLUP_TABLE("cpu_1h", "3600000000", CPU_KEYS)
-                                ROLLUP_TABLE("pkg_1h", "3600000000", PKG_KEYS)
-                                        ROLLUP_TABLE("sys_1h", "3600000000", "");
+        " epoch INTEGER NOT NULL, b BLOB NOT NULL) STRICT;";
 
 static const char schema_tables[] =
         "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT;"
@@ -71,6 +60,31 @@ int schema_probe(sqlite3 *db, int64_t *ret_version) {
         return version > SCHEMA_VERSION ? SCHEMA_NEWER : SCHEMA_OURS;
 }
 
+int schema_make_rollup(sqlite3 *db, RollupScope scope, StoreTier tier, const char *columns) {
+        static const char *const keys[ROLLUP_SCOPES] = {
+                [ROLLUP_CPU] = "cpu INTEGER AS (id % 8192) VIRTUAL, ",
+                [ROLLUP_PKG] = "package INTEGER AS (id % 8192 / 32) VIRTUAL, die INTEGER AS (id % 32 - 1) "
+                               "VIRTUAL, ",
+                [ROLLUP_SYS] = "",
+        };
+
+        return db_execf(db,
+                "CREATE TABLE %s (id INTEGER PRIMARY KEY, t INTEGER AS (id / 8192 * %s) VIRTUAL, %stopo "
+                "INTEGER NOT NULL,"
+                " epoch INTEGER NOT NULL, n INTEGER NOT NULL, dt INTEGER NOT NULL%s) STRICT",
+                rollup_table_name(scope, tier), tier == TIER_1H ? "3600000000" : "60000000", keys[scope],
+                columns);
+}
+
+int schema_make_packed(sqlite3 *db) {
+        int r = db_exec(db, packed_tables);
+
+        for (unsigned scope = 0; scope < ROLLUP_SCOPES; scope++)
+                for (unsigned tier = TIER_1M; r == 0 && tier <= TIER_1H; tier++)
+                        r = schema_make_rollup(db, (RollupScope) scope, (StoreTier) tier, "");
+        return r;
+}
+
 static int schema_make(sqlite3 *db) {
         int r;
 
@@ -82,7 +96,7 @@ static int schema_make(sqlite3 *db) {
         if (r == 0)
                 r = db_exec(db, schema_tables);
         if (r == 0)
-                r = db_exec(db, schema_packed_tables);
+                r = schema_make_packed(db);
         if (r < 0) {
                 db_rollback(db);
                 return r;

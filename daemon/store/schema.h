@@ -4,6 +4,7 @@
 /* The schema: making it, knowing ours from foreign and newer files. Private to daemon/store. */
 
 #include "store/db.h"
+#include "store/rollup-table.h"
 
 #define SCHEMA_APPLICATION_ID 0x43535444 /* "CSTD" */
 #define SCHEMA_VERSION        2
@@ -15,8 +16,10 @@ enum {
         SCHEMA_FOREIGN,
 };
 
-/* Tables of version 2: chunks and rollups. */
-extern const char schema_packed_tables[];
+/* Tables of version 2: chunks and rollups, the latter without a metric yet. */
+int schema_make_packed(sqlite3 *db);
+/* One rollup table; columns: ", name TYPE"..., those of its metrics. */
+int schema_make_rollup(sqlite3 *db, RollupScope scope, StoreTier tier, const char *columns);
 
 /* Whose file is this? Reads only. SCHEMA_* and *ret_version (its user_version), or -errno. */
 int schema_probe(sqlite3 *db, int64_t *ret_version);
