@@ -215,14 +215,14 @@ static int side_parse(Service *s, const Request *q, const char *param, WindowSet
         int code;
 
         if (!text)
-                return reply_error(ret, 400, "bad-parameter", param, "%s: which window or label?", param)
+                return reply_error(ret, 400, "bad-parameter", param, "which window or label?")
                                ?: 1;
         code = window_set_label(s->reader, text, s->now_us(), set);
         if (code != -ENOENT)
                 return code == 0 ? 0 : reply_store_error(ret, code, &error) ?: 1;
         if (!strstr(text, "..") && !strchr(text, '/'))
                 return reply_error(ret, 404, "no-label", param,
-                               "%s: no label '%.64s', nor a window START..END", param, text)
+                               "no label '%.64s', nor a window START..END", text)
                                ?: 1;
         *set = (WindowSet){ .n = 1, .n_all = 1 };
         code = query_window_parse(

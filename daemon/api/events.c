@@ -70,7 +70,7 @@ int route_events(Service *s, const Request *q, Reply *ret) {
                 return r == -EINVAL ? reply_query_error(ret, &error) : r;
         if (limit_text && (num_parse_u32(limit_text, &limit) < 0 || limit < 1 || limit > EVENTS_MAX))
                 r = reply_error(
-                            ret, 400, "bad-parameter", "limit", "limit: a number from 1 to %d", EVENTS_MAX)
+                            ret, 400, "bad-parameter", "limit", "a number from 1 to %d", EVENTS_MAX)
                             ?: 1;
         if (r == 0)
                 r = reply_no_reader(s, ret);

@@ -98,7 +98,7 @@ static int refuse_write(Service *s, const Request *q, Reply *ret) {
 }
 
 static int unprocessable(Reply *ret, const char *param, const char *message) {
-        return reply_error(ret, 422, "bad-label", param, "%s: %s", param, message) ?: 1;
+        return reply_error(ret, 422, "bad-label", param, "%s", message) ?: 1;
 }
 
 static bool good_name(const char *name) {
@@ -215,7 +215,7 @@ int route_labels_delete(Service *s, const Request *q, Reply *ret) {
         if (r != 0)
                 return r < 0 ? r : 0;
         if (!name || !name[0])
-                return reply_error(ret, 400, "bad-parameter", "name", "name: which label?");
+                return reply_error(ret, 400, "bad-parameter", "name", "which label?");
         r = store_label_remove(s->store, name);
         if (r == -ENOENT)
                 return reply_error(ret, 404, "no-label", "name", "no label '%.64s'", name);

@@ -125,7 +125,7 @@ int route_metrics(Service *s, const Request *q, Reply *ret) {
                 return r < 0 ? r : 0;
         if (scope && strcmp(scope, "cpu") != 0 && strcmp(scope, "package") != 0)
                 return reply_error(
-                        ret, 400, "bad-parameter", "scope", "scope: cpu, or package (the default)");
+                        ret, 400, "bad-parameter", "scope", "cpu, or package (the default)");
         m = calloc(1, sizeof(*m));
         if (!m)
                 return -ENOMEM;

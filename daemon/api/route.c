@@ -71,7 +71,7 @@ int reply_error(Reply *ret, int status, const char *code, const char *param, con
 }
 
 int reply_query_error(Reply *ret, const QueryError *e) {
-        return reply_error(ret, 400, "bad-parameter", e->param, "%s: %s", e->param, e->message);
+        return reply_error(ret, 400, "bad-parameter", e->param, "%s", e->message);
 }
 
 int reply_store_error(Reply *ret, int code, const QueryError *e) {
@@ -120,10 +120,10 @@ int request_only(const Request *q, const char *const *names, Reply *ret) {
                         known = strcmp(*n, key) == 0;
                 if (!known)
                         r = reply_error(
-                                ret, 400, "bad-parameter", key, "%.64s: no such parameter here", key);
+                                ret, 400, "bad-parameter", key, "no such parameter here");
                 for (size_t k = 0; k < i && known; k++)
                         if (strcmp(q->params[k].key, key) == 0) {
-                                r = reply_error(ret, 400, "bad-parameter", key, "%.64s: given twice", key);
+                                r = reply_error(ret, 400, "bad-parameter", key, "given twice");
                                 known = false;
                         }
                 if (!known)
