@@ -11,9 +11,12 @@ die() {
         exit 1
 }
 
-# The packages of contrib/packages, those of the tests too with "tests".
+# The packages of contrib/packages: what a build needs, and what the named sections list besides.
 packages_wanted() {
-        awk -v all="${1:-}" '/^#/ || !NF { next } /^tests:/ { if (all != "tests") exit; next } { print $1 }' contrib/packages
+        awk -v wanted=" build $* " '
+                /^#/ || !NF { next }
+                /:$/ { section = substr($1, 1, length($1) - 1); next }
+                !section || index(wanted, " " section " ") { print $1 }' contrib/packages
 }
 
 packages_missing() {
