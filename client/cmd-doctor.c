@@ -24,12 +24,12 @@ typedef struct DoctorOptions {
         bool json;
 } DoctorOptions;
 
-/* 0 go on, 1 help was printed, <0 wrong. */
 const struct option options_doctor[] = {
         { "start", required_argument, NULL, 's' }, { "end", required_argument, NULL, 'e' },
         { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, {},
 };
 
+/* 0 go on, 1 help was printed, <0 wrong. */
 static int parse_options(int argc, char **argv, DoctorOptions *o) {
         int c;
 
