@@ -23,28 +23,41 @@ static void text(OpenMetrics *o, const char *s) {
         jw_raw(o->j, s, strlen(s));
 }
 
-void om_family(OpenMetrics *o, const char *name, FamilyType type, const char *unit, const char *help) {
-        static const char *const suffixes[] = {
-                [FAMILY_COUNTER] = "_total", [FAMILY_GAUGE] = "", [FAMILY_INFO] = "_info"
-        };
-        static const char *const types[] = {
-                [FAMILY_COUNTER] = "counter", [FAMILY_GAUGE] = "gauge", [FAMILY_INFO] = "info"
-        };
-        const char *tail;
+static const char *const suffixes[] = {
+        [FAMILY_COUNTER] = "_total",
+        [FAMILY_GAUGE] = "",
+        [FAMILY_INFO] = "_info",
+};
 
+void om_family(OpenMetrics *o, const char *name, FamilyType type, const char *unit, const char *help) {
         o->name = name;
-        o->suffix = suffixes[type];
-        tail = o->is_open ? "" : o->suffix;
-        jw_printf(o->j, "# HELP %s%s %s\n", name, tail, help);
-        jw_printf(o->j, "# TYPE %s%s %s\n", name, tail,
-                type == FAMILY_INFO && !o->is_open ? "gauge" : types[type]);
-        if (unit && o->is_open)
-                jw_printf(o->j, "# UNIT %s %s\n", name, unit);
+        o->type = type;
+        o->unit = unit;
+        o->help = help;
+        o->is_new = true;
+}
+
+static void write_head(OpenMetrics *o) {
+        static const char *const types[] = {
+                [FAMILY_COUNTER] = "counter",
+                [FAMILY_GAUGE] = "gauge",
+                [FAMILY_INFO] = "info",
+        };
+        const char *tail = o->is_open ? "" : suffixes[o->type];
+        const char *type = o->type == FAMILY_INFO && !o->is_open ? "gauge" : types[o->type];
+
+        jw_printf(o->j, "# HELP %s%s %s\n", o->name, tail, o->help);
+        jw_printf(o->j, "# TYPE %s%s %s\n", o->name, tail, type);
+        if (o->unit && o->is_open)
+                jw_printf(o->j, "# UNIT %s %s\n", o->name, o->unit);
 }
 
 void om_line(OpenMetrics *o) {
+        if (o->is_new)
+                write_head(o);
+        o->is_new = false;
         text(o, o->name);
-        text(o, o->suffix);
+        text(o, suffixes[o->type]);
         o->n_labels = 0;
 }
 

@@ -8,17 +8,18 @@
 
 #include "api/route.h"
 
+typedef enum FamilyType { FAMILY_COUNTER, FAMILY_GAUGE, FAMILY_INFO } FamilyType;
+
 typedef struct OpenMetrics {
         JsonWriter *j;      /* used as a text buffer */
         bool is_open;       /* OpenMetrics; else 0.0.4 */
-        const char *name;   /* of the family in work */
-        const char *suffix; /* "_total", "_info", "" */
+        const char *name, *unit, *help; /* of the family in work */
+        FamilyType type;
+        bool is_new; /* its head is written with its first line, so that no family is empty */
         unsigned n_labels;  /* of the line in work */
 } OpenMetrics;
 
-typedef enum FamilyType { FAMILY_COUNTER, FAMILY_GAUGE, FAMILY_INFO } FamilyType;
-
-/* HELP, TYPE and (OpenMetrics) UNIT. name without _total or _info; unit NULL or its last word. */
+/* Begins a family: HELP, TYPE and (OpenMetrics) UNIT. name without _total or _info; unit NULL or its last word. */
 void om_family(OpenMetrics *o, const char *name, FamilyType type, const char *unit, const char *help);
 /* One line: om_line(), any number of labels, one value. */
 void om_line(OpenMetrics *o);

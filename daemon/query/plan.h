@@ -65,7 +65,7 @@ enum {
         PLAN_E_TOO_MANY = 1, /* series: the query must ask for less */
 };
 
-#define PLAN_SERIES_MAX 200000
+#define PLAN_SERIES_MAX 65536 /* 16 MiB of them */
 
 /* Fields of the metrics asked for. With no metric in the spec: of all the catalogue. -ENOMEM. */
 int plan_init(Plan *p, const QuerySpec *spec);
