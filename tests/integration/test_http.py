@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Listeners (C24), clients that go away (C19), limits, methods."""
 
+import fcntl
 import json
 import os
 import signal
@@ -207,6 +208,24 @@ class Gone(DaemonTest):
         self.assertIsNone(p.poll())
         until(lambda: len(descriptors(p.pid)) <= base, "the descriptors to come back to %d" % base)
         self.assertEqual(self.stop(p), 0)
+
+    def test_reader_of_the_client_goes(self):
+        """cstatectl | head -1: more than a pipe holds, no message, no core."""
+        self.start()
+        until(lambda: self.json("/api/v1/status")["store"]["ticks"] >= 10, "some ticks")
+        ctl = [os.environ["CSTATECTL"], "--connect", self.sock]
+        for args in (["snapshot", "-i", "0.2", "-n", "10"], ["query", "--metric", "busy,irq,idle_time,idle_usage,wakeups", "--start", "-1h"],
+                     ["status"]):
+            read, write = os.pipe()
+            fcntl.fcntl(write, 1031, 4096)  # F_SETPIPE_SZ: as small as it gets
+            client = subprocess.Popen([*ctl, *args], stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE)
+            os.close(write)
+            self.assertTrue(os.read(read, 10), args)
+            os.close(read)
+            _, said = client.communicate(timeout=PATIENCE)
+            self.assertEqual(said, b"", args)
+            self.assertIn(client.returncode, (0, 1, -signal.SIGPIPE), args)
+        self.assertTrue(self.json("/api/v1/status")["version"])
 
     def test_cap_and_eviction(self):
         """Idle clients and half heads up to the cap and beyond: a fresh one is still answered, samples keep coming."""
