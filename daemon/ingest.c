@@ -201,8 +201,9 @@ static void log_frame_event(Ingest *i, const FrameEvent *e) {
                 return;
         }
         if (i->kinds[k].n_silent)
-                log_event(LOG_LEVEL_NOTICE, message_id_of(e->kind), NULL, "%s: %s (and %u more since the last such message)",
-                        e->kind, e->text, i->kinds[k].n_silent);
+                log_event(LOG_LEVEL_NOTICE, message_id_of(e->kind), NULL,
+                        "%s: %s (and %u more since the last such message)", e->kind, e->text,
+                        i->kinds[k].n_silent);
         else
                 log_event(LOG_LEVEL_NOTICE, message_id_of(e->kind), NULL, "%s: %s", e->kind, e->text);
         (void) snprintf(i->kinds[k].kind, sizeof(i->kinds[k].kind), "%s", e->kind);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """This very machine: what it lacks is named, what it has is real, and watching it costs next to nothing."""
 
+import shutil
+import tempfile
 import time
 
 from daemonbed import DaemonTest, main, status_field, until
@@ -60,7 +62,10 @@ class Here(DaemonTest):
 
     def test_wakeups(self):
         """At most 2 an interval and 2 a minute, both processes together, once the start is over."""
-        p = self.start(interval="%ds" % INTERVAL)
+        # as in the service: the open minute lies in memory, and no disk is waited for
+        runtime = tempfile.mkdtemp(dir="/dev/shm")
+        self.addCleanup(shutil.rmtree, runtime, ignore_errors=True)
+        p = self.start(interval="%ds" % INTERVAL, env={"RUNTIME_DIRECTORY": runtime})
         pids = [p.pid, self.sampler(p)]
         until(lambda: self.json("/api/v1/status")["last_sample"], "a sample")
         # away from the turn of the minute, when the store commits
@@ -70,12 +75,12 @@ class Here(DaemonTest):
         before, began = self.switches(pids), time.monotonic()
         time.sleep(6 * INTERVAL)
         intervals = (time.monotonic() - began) / INTERVAL
-        woken = self.switches(pids) - before
-        self.assertLessEqual(woken, 2 * (intervals + 1) + 2)
-        self.assertGreaterEqual(woken, intervals - 1)
+        each = [b - a for a, b in zip(before, self.switches(pids))]
+        self.assertLessEqual(sum(each), 2 * (intervals + 1) + 2, "server, sampler: %s" % each)
+        self.assertGreaterEqual(sum(each), intervals - 1)
 
     def switches(self, pids):
-        return sum(int(status_field(p, "voluntary_ctxt_switches")) for p in pids)
+        return [int(status_field(p, "voluntary_ctxt_switches")) for p in pids]
 
 
 if __name__ == "__main__":
