@@ -305,8 +305,8 @@ int store_close_minute(Store *s, uint64_t now_us) {
         r = store_drain(s, now_us);
         /* only now: until the commit a kill finds the minute in the head */
         head_restart(s->head, &owner);
-        if (!head_is_file(s->head))
-                (void) store_reopen_head(s, &owner);
+        if (!head_is_file(s->head) && store_reopen_head(s, &owner) == -ENOMEM)
+                return -ENOMEM;
         s->last_durable_us = now_us;
         return r < 0 ? r : store_roll_up(s, now_us);
 }

@@ -300,3 +300,7 @@ const HeadOwner *head_owner(const Head *h) {
 bool head_is_file(const Head *h) {
         return h->is_file;
 }
+
+bool head_has_fd(const Head *h) {
+        return h->fd >= 0;
+}

@@ -49,3 +49,5 @@ int head_append(Head *h, const TickRecord *record, const int64_t *values, const 
 TickRows head_rows(const Head *h);
 const HeadOwner *head_owner(const Head *h);
 bool head_is_file(const Head *h);
+/* Whether its file is open (and locked): head_begin() may find room in it again. */
+bool head_has_fd(const Head *h);

@@ -157,6 +157,13 @@ int store_reopen_head(Store *s, const HeadOwner *owner) {
         _cleanup_(head_freep) Head *h = NULL;
         int r;
 
+        /* The file was full: it is locked by us, so that opening it anew would find it taken. */
+        if (head_has_fd(s->head)) {
+                r = head_begin(s->head, owner, &s->machine->layout, s->machine->json);
+                if (r == 0)
+                        s->figures.head_problem[0] = '\0';
+                return r;
+        }
         r = head_new(s->head_path, &h);
         if (r == 0)
                 r = head_begin(h, owner, &s->machine->layout, s->machine->json);

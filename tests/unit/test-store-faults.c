@@ -7,7 +7,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -199,6 +201,34 @@ static void test_directory_comes_later(void **state) {
         append(s, &f, 131, 200);
         assert_false(figures_of(s).degraded);
         assert_string_equal(figures_of(s).head_problem, "");
+        (void) store_close(s);
+        expect_ticks(c, NULL, &f, 1, 200);
+        fixture_deinit(&f);
+}
+
+/* The runtime directory is full for a while: the open minute waits in memory, and then is a file again. */
+static void test_head_has_room_again(void **state) {
+        Context *c = *state;
+        Store *s = context_store(c);
+        struct rlimit limit, small;
+        StoreFigures figures;
+        Fixture f;
+
+        fixture_init(&f, 64, 1, 1);
+        (void) signal(SIGXFSZ, SIG_IGN);
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+        small = (struct rlimit){ 4 << 20, limit.rlim_max }; /* less than a head, more than this database */
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
+        append(s, &f, 1, 130);
+        figures = figures_of(s);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        (void) signal(SIGXFSZ, SIG_DFL);
+        assert_true(figures.head_problem[0] != '\0');
+        assert_false(figures.degraded);
+        append(s, &f, 131, 200);
+        assert_string_equal(figures_of(s).head_problem, "");
+        expect_ticks(c, s, &f, 1, 200);
         (void) store_close(s);
         expect_ticks(c, NULL, &f, 1, 200);
         fixture_deinit(&f);
@@ -487,6 +517,7 @@ int main(void) {
                 FAULT_TEST(test_read_only_then_well),
                 FAULT_TEST(test_numbers_follow_on),
                 FAULT_TEST(test_directory_comes_later),
+                FAULT_TEST(test_head_has_room_again),
                 FAULT_TEST(test_ring_is_bounded),
                 FAULT_TEST(test_damaged_before_start),
                 FAULT_TEST(test_damaged_pages),
