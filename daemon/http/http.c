@@ -65,7 +65,7 @@ static void refuse(Http *h, int fd) {
         static const char text[] =
                 "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: "
                 "1\r\nConnection: close\r\n"
-                "Content-Length: 71\r\n\r\n"
+                "Content-Length: 72\r\n\r\n"
                 "{\"error\":{\"code\":\"busy\",\"message\":\"too many connections\",\"param\":null}}\n";
 
         (void) send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -448,6 +448,37 @@ static void test_eviction(void **state) {
         bench_close(&b);
 }
 
+/* Beyond the cap with nobody idle: told so, by a reply whose length is right. */
+static void test_refusal(void **state) {
+        HttpConfig c = HTTP_CONFIG_INIT;
+        const char *body, *length;
+        char buf[1024];
+        HttpFigures f;
+        int busy, fd;
+        Bench b;
+
+        c.max_connections = 1;
+        bench_open(&b, &c);
+        busy = client_unix(&b);
+        say(busy, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
+        run_until_connections(&b, 1);
+        for (unsigned i = 0; i < 10; i++)
+                (void) sd_event_run(b.loop, TURN_USEC / 20);
+        fd = client_unix(&b);
+        (void) hear(&b, fd, buf, sizeof(buf), NULL);
+        http_figures(b.http, &f);
+        assert_int_equal(f.refused, 1);
+        assert_memory_equal(buf, "HTTP/1.1 503 ", 13);
+        body = strstr(buf, "\r\n\r\n");
+        length = strstr(buf, "Content-Length: ");
+        assert_true(body && length && length < body);
+        assert_int_equal(strtoul(length + strlen("Content-Length: "), NULL, 10), strlen(body + 4));
+        (void) close(fd);
+        (void) close(busy);
+        run_until_connections(&b, 0);
+        bench_close(&b);
+}
+
 /* Deadlines: an unfinished head, an idle connection, a reader that does not read. */
 static void test_deadlines(void **state) {
         HttpConfig c = HTTP_CONFIG_INIT;
@@ -522,6 +553,7 @@ int main(void) {
                 cmocka_unit_test(test_gone),
                 cmocka_unit_test(test_stop_in_the_middle),
                 cmocka_unit_test(test_eviction),
+                cmocka_unit_test(test_refusal),
                 cmocka_unit_test(test_deadlines),
                 cmocka_unit_test(test_no_spinning),
         };
