@@ -48,8 +48,7 @@ static int collect_add(Collect *c, const QueryRow *row) {
 
 static int collect_finish(Collect *c) {
         query_info(c->query, &c->info);
-        if (query_machine(c->query))
-                compare_facts(query_machine(c->query), &c->facts);
+        query_facts(c->query, &c->facts);
         for (size_t i = 0; i < c->n_rows; i++)
                 c->rows[i].row.state = c->rows[i].state[0] ? c->rows[i].state : NULL;
         c->query = query_free(c->query);

@@ -38,7 +38,8 @@ struct Query {
         bool spread;
 
         const StoreBlock *block; /* NULL: fetch the next */
-        const Machine *machine;
+        const Machine *machine;  /* to be compared only: between two slices it may go */
+        CompareFacts facts;      /* of it */
         uint32_t generation;
         size_t at, run_end;   /* ticks of the block: folded up to at; the run in work ends at run_end */
         size_t series_at;     /* series the run has been folded into */
@@ -65,8 +66,8 @@ void query_info(const Query *q, QueryInfo *ret) {
         *ret = q->info;
 }
 
-const Machine *query_machine(const Query *q) {
-        return q->machine;
+void query_facts(const Query *q, CompareFacts *ret) {
+        *ret = q->facts;
 }
 
 size_t query_n_series(const Query *q) {
@@ -97,6 +98,7 @@ static int query_take_block(Query *q, const StoreBlock *b) {
         for (size_t i = 0; i < q->plan.n_series; i++)
                 fold_settle(&q->plan, &q->plan.series[i]);
         r = plan_set_machine(&q->plan, b->machine, b->layout);
+        compare_facts(b->machine, &q->facts);
         q->machine = b->machine;
         q->generation = b->machine->generation;
         q->epoch = b->epoch;

@@ -6,6 +6,7 @@
  * aggregate as sum(num)/sum(den); min, max and stddev are over the ticks (raw) of a bucket.
  */
 
+#include "query/compare.h"
 #include "query/query-spec.h"
 #include "store/store.h"
 
@@ -53,5 +54,5 @@ void query_info(const Query *q, QueryInfo *ret);
 size_t query_n_series(const Query *q);
 /* Has any machine of the window, so far, given this metric? */
 bool query_has_metric(const Query *q, const MetricSpec *m);
-/* The last machine seen; NULL before the first block. Borrowed until the next query_next(). */
-const Machine *query_machine(const Query *q);
+/* Of the last machine seen; all unknown before the first block. */
+void query_facts(const Query *q, CompareFacts *ret);

@@ -9,6 +9,7 @@
 
 #include "cstated/timespan.h"
 #include "model/metric.h"
+#include "query/collect.h"
 #include "query/query.h"
 #include "tests/unit/machine-fixture.h"
 #include "tests/unit/world.h"
@@ -743,6 +744,36 @@ static void test_no_such_cpu(void **state) {
         free(r.rows);
 }
 
+/* Hotplug between two slices: the machine of the block at hand is no more, what was said of it is. */
+static void test_machine_goes_between_slices(void **state) {
+        QuerySpec spec = { .metrics = { metric_find("busy") }, .n_metrics = 1, .has_scope = true };
+        World *w = *state;
+        QueryError error;
+        Collect c;
+        Machine *m;
+        int r;
+
+        world_ticks(w, 3);
+        spec.now_us = w->time_us;
+        collect_init(&c, w->reader, &spec, w->time_us - 2 * w->step_us, w->time_us);
+        assert_int_equal(collect_work(&c, &error), 2);
+        m = world_machine();
+        (void) snprintf(m->idle_governor, sizeof(m->idle_governor), "another");
+        m->generation++;
+        world_change(w, m);
+        m = world_machine();
+        m->generation += 2;
+        world_change(w, m);
+        while ((r = collect_work(&c, &error)) == 2)
+                ;
+        assert_int_equal(r, 0);
+        assert_int_equal(c.info.samples, 2);
+        assert_true(c.facts.known);
+        assert_int_equal(c.facts.n_cpus, 8);
+        assert_string_equal(c.facts.governor, m->idle_governor);
+        collect_deinit(&c);
+}
+
 static void test_empty_store(void **state) {
         World *w = *state;
         Result r = run(w, "metric=busy");
@@ -777,6 +808,7 @@ int main(void) {
                 cmocka_unit_test(test_expired_ticks),
                 cmocka_unit_test_setup_teardown(test_no_such_cpu, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_empty_store, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_machine_goes_between_slices, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
