@@ -189,7 +189,16 @@ static int map_column(Totals *t, const LayoutColumn *from, uint32_t *ret) {
         }
         c->scale = from->scale;
         *ret = (uint32_t) (c - t->columns);
-        return column_reserve(t, c);
+        return 0;
+}
+
+/* Columns that this machine does not give have room for its entities too: they are still shown. */
+static int columns_reserve(Totals *t) {
+        int r = 0;
+
+        for (size_t i = 0; i < t->n_columns && r == 0; i++)
+                r = column_reserve(t, &t->columns[i]);
+        return r;
 }
 
 /* Index of a set with these names, kept for CPUs that have gone. UINT8_MAX: no room. */
@@ -250,6 +259,9 @@ static int map_machine(Totals *t, const Sample *s) {
                 if (r < 0)
                         return r;
         }
+        r = columns_reserve(t);
+        if (r < 0)
+                return r;
         t->layout = *s->layout;
         t->generation = s->machine->generation;
         t->has_machine = true;

@@ -100,10 +100,38 @@ static void test_hotplug(void **state) {
         unmake(&fewer);
 }
 
+/* CPUs that come after a source has gone have no total of it: its columns are not read beyond their end. */
+static void test_source_goes_then_cpus_come(void **state) {
+        _cleanup_(totals_freep) Totals *t = totals_new();
+        Machine *m = fixture_machine(1, 20, 2);
+        Made few, many = { .m = m };
+
+        make(&few, fixture_machine(1, 2, 2));
+        few.s.values[slot(&few, FIELD_IRQ, 0, 1)] = 7;
+        assert_int_equal(totals_add(t, &few.s), 0);
+        m->generation = 2;
+        assert_non_null(fixture_column(m, FIELD_CORE_TEMP, 0));
+        machine_finish_layout(m);
+        sample_layout(m, &many.layout);
+        many.s = (Sample){
+                .machine = m,
+                .layout = &many.layout,
+                .values = calloc(many.layout.n_values, sizeof(int64_t)),
+                .reasons = calloc(many.layout.n_values, 1),
+        };
+        assert_int_equal(totals_add(t, &many.s), 0);
+        assert_int_equal(total(t, FIELD_IRQ, 0, 1), 7);
+        for (int64_t cpu = 4; cpu < 40; cpu++)
+                assert_int_equal(total(t, FIELD_IRQ, 0, cpu), -1);
+        unmake(&few);
+        unmake(&many);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_adds),
                 cmocka_unit_test(test_hotplug),
+                cmocka_unit_test(test_source_goes_then_cpus_come),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
