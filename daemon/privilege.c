@@ -75,6 +75,18 @@ static bool user_is_mapped(uid_t uid) {
         return false;
 }
 
+#define GID_NOBODY 65534
+
+/* The directory's group, but for root's, which a chown(1) of the user alone leaves behind: then the user's own. */
+static gid_t group_of(const struct stat *st) {
+        const struct passwd *pw;
+
+        if (st->st_gid != 0)
+                return st->st_gid;
+        pw = getpwuid(st->st_uid);
+        return pw ? pw->pw_gid : GID_NOBODY;
+}
+
 static void find_owner(const char *dir, ServerUser *u) {
         struct stat st;
 
@@ -93,7 +105,7 @@ static void find_owner(const char *dir, ServerUser *u) {
         }
         u->change = true;
         u->uid = st.st_uid;
-        u->gid = st.st_gid;
+        u->gid = group_of(&st);
 }
 
 /* The default directory belongs to our own user; what root made before that user existed is handed over. */

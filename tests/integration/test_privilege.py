@@ -2,6 +2,7 @@
 """Who the two processes are, and what each of them holds."""
 
 import os
+import pwd
 import stat
 import subprocess
 import unittest
@@ -77,6 +78,15 @@ class Privilege(DaemonTest):
         self.assertEqual(os.stat(self.db).st_uid, NOBODY)
         self.assertEqual(os.stat(self.sock).st_uid, NOBODY)
         self.assertFalse(any("uid 0" in n for n in self.json("/api/v1/status")["notes"]))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_never_keeps_the_group_of_root(self):
+        """A directory that was only given to a user is still of root's group."""
+        os.chown(self.dir, NOBODY, 0)
+        p = self.start()
+        self.assertEqual(status_field(p.pid, "Uid").split(), [str(NOBODY)] * 4)
+        self.assertEqual(status_field(p.pid, "Gid").split(), [str(pwd.getpwuid(NOBODY).pw_gid)] * 4)
+        self.assertNotIn("0", status_field(p.pid, "Groups").split())
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_root_says_that_it_stays_root(self):
