@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The signals we wait for are blocked and taken with sigtimedwait(), so that there is neither a handler nor a global.
- * The child gets back what a program expects: an empty mask of ours and default actions.
+ * The signals we wait for are blocked and taken with sigtimedwait(), so that there is neither a handler nor
+ * a global. The child gets back what a program expects: an empty mask of ours and default actions.
  */
 
 #include <dirent.h>

@@ -20,7 +20,7 @@ typedef struct ChildResult {
 typedef void (*ChildTick)(void *userdata, double seconds);
 
 /*
- * Runs argv and waits. SIGINT and SIGQUIT are the command's while it runs, SIGTERM and SIGHUP are passed on. 0, or
- * -errno where there was no process to be had.
+ * Runs argv and waits. SIGINT and SIGQUIT are the command's while it runs, SIGTERM and SIGHUP are passed on.
+ * 0, or -errno where there was no process to be had.
  */
 int child_run(char **argv, ChildTick tick, void *userdata, ChildResult *ret);

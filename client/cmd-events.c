@@ -49,7 +49,8 @@ static int parse_options(int argc, char **argv, Params *p, bool *json) {
 }
 
 static int print_events(const json_t *root) {
-        static const TableColumn columns[] = { { "TIME", 0 }, { "KIND", 0 }, { "CPU", TABLE_RIGHT }, { "WHAT", TABLE_WRAP } };
+        static const TableColumn columns[] = { { "TIME", 0 }, { "KIND", 0 }, { "CPU", TABLE_RIGHT },
+                { "WHAT", TABLE_WRAP } };
         json_t *events = json_object_get(root, "events");
         _cleanup_(table_freep) Table *t = table_new(columns, ARRAY_SIZE(columns), stdout);
         int r = t ? 0 : -ENOMEM;

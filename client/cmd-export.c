@@ -15,9 +15,14 @@
 #define WINDOW_DEFAULT_USEC (3600 * USEC_PER_SEC)
 
 const struct option options_export[] = {
-        { "format", required_argument, NULL, 'f' }, { "start", required_argument, NULL, 's' }, { "end", required_argument, NULL, 'e' },
-        { "step", required_argument, NULL, 'S' }, { "scope", required_argument, NULL, 'c' }, { "metric", required_argument, NULL, 'm' },
-        { "help", no_argument, NULL, 'h' }, {},
+        { "format", required_argument, NULL, 'f' },
+        { "start", required_argument, NULL, 's' },
+        { "end", required_argument, NULL, 'e' },
+        { "step", required_argument, NULL, 'S' },
+        { "scope", required_argument, NULL, 'c' },
+        { "metric", required_argument, NULL, 'm' },
+        { "help", no_argument, NULL, 'h' },
+        {},
 };
 
 typedef struct Export {
@@ -143,13 +148,15 @@ typedef struct WindowText {
 static int add_window(const Export *e, WindowText *w, Params *p) {
         int r;
 
-        (void) snprintf(w->start, sizeof(w->start), "%llu", (unsigned long long) (e->start_usec / USEC_PER_MSEC));
+        (void) snprintf(
+                w->start, sizeof(w->start), "%llu", (unsigned long long) (e->start_usec / USEC_PER_MSEC));
         (void) snprintf(w->end, sizeof(w->end), "%llu", (unsigned long long) (e->end_usec / USEC_PER_MSEC));
         r = params_add(p, "start", w->start);
         if (r == 0)
                 r = params_add(p, "end", w->end);
         if (r == 0 && e->step_usec > 0) {
-                (void) snprintf(w->step, sizeof(w->step), "%llums", (unsigned long long) (e->step_usec / USEC_PER_MSEC));
+                (void) snprintf(w->step, sizeof(w->step), "%llums",
+                        (unsigned long long) (e->step_usec / USEC_PER_MSEC));
                 r = params_add(p, "step", w->step);
         }
         return r;
@@ -191,7 +198,8 @@ static int export_csv(const Export *e, Conn *conn) {
 }
 
 /* The points of one metric, or <0: -CTL_EXIT_*. */
-static int export_metric(const Export *e, Conn *conn, const OmHistoryFamily *f, const OmHistoryMetric *m, bool *has_head) {
+static int export_metric(
+        const Export *e, Conn *conn, const OmHistoryFamily *f, const OmHistoryMetric *m, bool *has_head) {
         _cleanup_free_ char *body = NULL;
         WindowText w;
         Params p = {};

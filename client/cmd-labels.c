@@ -11,8 +11,11 @@
 #include "cstated/api.h"
 
 const struct option options_labels[] = {
-        { "delete", no_argument, NULL, 'd' }, { "json", no_argument, NULL, 'j' }, { "names", no_argument, NULL, 'n' },
-        { "help", no_argument, NULL, 'h' }, {},
+        { "delete", no_argument, NULL, 'd' },
+        { "json", no_argument, NULL, 'j' },
+        { "names", no_argument, NULL, 'n' },
+        { "help", no_argument, NULL, 'h' },
+        {},
 };
 
 typedef struct LabelsOptions {
@@ -61,7 +64,8 @@ static void note_of(const json_t *label, char *buf, size_t size) {
 }
 
 static int print_labels(const json_t *root) {
-        static const TableColumn columns[] = { { "LABEL", 0 }, { "START", 0 }, { "LENGTH", TABLE_RIGHT }, { "NOTE", TABLE_TRUNC } };
+        static const TableColumn columns[] = { { "LABEL", 0 }, { "START", 0 }, { "LENGTH", TABLE_RIGHT },
+                { "NOTE", TABLE_TRUNC } };
         _cleanup_(table_freep) Table *t = table_new(columns, ARRAY_SIZE(columns), stdout);
         json_t *l;
         size_t i;
@@ -75,7 +79,8 @@ static int print_labels(const json_t *root) {
                 text_time(start, time);
                 note_of(l, note, sizeof(note));
                 if (json_is_integer(json_object_get(l, "end")))
-                        text_span(json_integer_value(json_object_get(l, "end")) - start, length, sizeof(length));
+                        text_span(json_integer_value(json_object_get(l, "end")) - start, length,
+                                sizeof(length));
                 if (r == 0)
                         r = table_add(t, cells);
         }

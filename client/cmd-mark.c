@@ -94,10 +94,11 @@ static int mark(Conn *conn, const char *label, const MarkOptions *o) {
                 r = find_open(conn, label, &begin);
         if (r != CTL_EXIT_OK)
                 return r;
-        body = json_pack("{ss so so* so*}", "name", label, "start", o->start ? json_string(o->start) : json_integer(begin), "end",
-                o->end          ? json_string(o->end) :
-                        o->start ? json_string("now") :
-                                   NULL,
+        body = json_pack("{ss so so* so*}", "name", label, "start",
+                o->start ? json_string(o->start) : json_integer(begin), "end",
+                o->end     ? json_string(o->end)
+                : o->start ? json_string("now")
+                           : NULL,
                 "meta", o->note ? json_pack("{ss}", "note", o->note) : NULL);
         if (!body) {
                 ctl_error("the label or its note is no UTF-8");
@@ -109,7 +110,8 @@ static int mark(Conn *conn, const char *label, const MarkOptions *o) {
                 return r;
         text_time(json_integer_value(json_object_get(answer, "start")), start);
         text_time(json_integer_value(json_object_get(answer, "end")), end);
-        printf("%s: %s .. %s\n", label, start, json_is_null(json_object_get(answer, "end")) ? "(open)" : end);
+        printf("%s: %s .. %s\n", label, start,
+                json_is_null(json_object_get(answer, "end")) ? "(open)" : end);
         json_decref(answer);
         return ctl_finish_stdout();
 }

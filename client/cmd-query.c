@@ -55,7 +55,8 @@ static int add(Params *p, const char *key, const char *value) {
                 ctl_error("more than %d options", API_PARAMS_MAX);
                 return -E2BIG;
         }
-        p->params[p->n++] = (QueryParam){ .key = strcmp(key, "time-format") == 0 ? "time_format" : key, .value = value };
+        p->params[p->n++] =
+                (QueryParam){ .key = strcmp(key, "time-format") == 0 ? "time_format" : key, .value = value };
         return 0;
 }
 

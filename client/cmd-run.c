@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cstatectl run: a command and what it cost. It starts just after an interval has ended, so that the daemon's
- * intervals inside it hold nothing else; the window is those (two or more), else the intervals that cover it. The
- * report goes to stderr, as time(1)'s and perf-stat(1)'s do: stdout is the command's.
+ * cstatectl run: a command and what it cost. It starts just after an interval has ended, so that the
+ * daemon's intervals inside it hold nothing else; the window is those (two or more), else the intervals that
+ * cover it. The report goes to stderr, as time(1)'s and perf-stat(1)'s do: stdout is the command's.
  */
 
 #include <errno.h>
@@ -21,9 +21,14 @@
 #define WHOLE_MIN 2
 
 const struct option options_run[] = {
-        { "label", required_argument, NULL, 'l' }, { "repeat", required_argument, NULL, 'r' }, { "out", required_argument, NULL, 'o' },
-        { "all", no_argument, NULL, 'a' }, { "json", no_argument, NULL, 'j' }, { "quiet", no_argument, NULL, 'q' },
-        { "help", no_argument, NULL, 'h' }, {},
+        { "label", required_argument, NULL, 'l' },
+        { "repeat", required_argument, NULL, 'r' },
+        { "out", required_argument, NULL, 'o' },
+        { "all", no_argument, NULL, 'a' },
+        { "json", no_argument, NULL, 'j' },
+        { "quiet", no_argument, NULL, 'q' },
+        { "help", no_argument, NULL, 'h' },
+        {},
 };
 
 typedef struct Run {
@@ -156,9 +161,9 @@ static int fetch_summary(Run *r, RunFigures *f) {
 }
 
 static int post_label(Run *r, const RunFigures *f) {
-        json_t *body = json_pack("{ss sI sI s{ss% si sf sf}}", "name", r->label, "start", f->start_ms, "end", f->end_ms, "meta",
-                "command", r->command, MIN(strlen(r->command), (size_t) 1000), "status", f->status, "seconds", f->seconds,
-                "cpu_seconds", f->cpu_seconds);
+        json_t *body = json_pack("{ss sI sI s{ss% si sf sf}}", "name", r->label, "start", f->start_ms, "end",
+                f->end_ms, "meta", "command", r->command, MIN(strlen(r->command), (size_t) 1000), "status",
+                f->status, "seconds", f->seconds, "cpu_seconds", f->cpu_seconds);
         int code;
 
         if (!body) /* a command that is no UTF-8 */
@@ -200,7 +205,9 @@ static int run_once(Run *r) {
         progress_note(r, "");
         if (code != CTL_EXIT_OK)
                 return -code;
-        *f = (RunFigures){ .seconds = c.seconds, .cpu_seconds = c.cpu_seconds, .n_tasks = c.n_tasks, .status = c.status };
+        *f = (RunFigures){
+                .seconds = c.seconds, .cpu_seconds = c.cpu_seconds, .n_tasks = c.n_tasks, .status = c.status
+        };
         choose_window(r, &c, before_ms, f);
         code = fetch_summary(r, f);
         if (code == CTL_EXIT_OK && r->label)
@@ -213,8 +220,12 @@ static int run_once(Run *r) {
 
 static int report(const Run *r) {
         const char *slash = strrchr(r->argv[0], '/');
-        const RunReport report = { .command = r->command, .name = slash ? slash + 1 : r->argv[0], .label = r->label,
-                .interval_s = (double) r->interval_usec / (double) USEC_PER_SEC, .runs = r->runs, .n = r->n };
+        const RunReport report = { .command = r->command,
+                .name = slash ? slash + 1 : r->argv[0],
+                .label = r->label,
+                .interval_s = (double) r->interval_usec / (double) USEC_PER_SEC,
+                .runs = r->runs,
+                .n = r->n };
         _cleanup_(fclosep) FILE *file = NULL;
         FILE *out = stderr;
         int code;
@@ -230,7 +241,8 @@ static int report(const Run *r) {
                 }
         } else if (!r->json)
                 (void) fputc('\n', out);
-        code = r->json ? run_report_json(&report, out) : run_report_print(&report, r->all, table_is_utf8(), out);
+        code = r->json ? run_report_json(&report, out)
+                       : run_report_print(&report, r->all, table_is_utf8(), out);
         if (fflush(out) != 0 && errno != EPIPE)
                 code = -errno;
         if (code < 0)

@@ -11,10 +11,16 @@
 #include "cstated/api.h"
 
 const struct option options_show[] = {
-        { "metric", required_argument, NULL, 'p' }, { "scope", required_argument, NULL, 'p' },
-        { "package", required_argument, NULL, 'p' }, { "core", required_argument, NULL, 'p' },
-        { "cpu", required_argument, NULL, 'p' }, { "state", required_argument, NULL, 'p' },
-        { "all", no_argument, NULL, 'a' }, { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, {},
+        { "metric", required_argument, NULL, 'p' },
+        { "scope", required_argument, NULL, 'p' },
+        { "package", required_argument, NULL, 'p' },
+        { "core", required_argument, NULL, 'p' },
+        { "cpu", required_argument, NULL, 'p' },
+        { "state", required_argument, NULL, 'p' },
+        { "all", no_argument, NULL, 'a' },
+        { "json", no_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
+        {},
 };
 
 static void print_help(void) {
@@ -56,7 +62,8 @@ static int print_window(const json_t *root, bool all) {
         char start[TEXT_TIME], end[TEXT_TIME], span[64];
         const char *label = json_string_value(json_object_get(root, "label"));
         json_int_t windows = json_integer_value(json_object_get(root, "windows"));
-        json_int_t from = json_integer_value(json_object_get(root, "start")), to = json_integer_value(json_object_get(root, "end"));
+        json_int_t from = json_integer_value(json_object_get(root, "start")),
+                   to = json_integer_value(json_object_get(root, "end"));
         json_int_t samples = json_integer_value(json_object_get(root, "samples"));
 
         text_time(from, start);
@@ -64,8 +71,8 @@ static int print_window(const json_t *root, bool all) {
         text_span(to - from, span, sizeof(span));
         if (label)
                 printf("%s%s: ", label, windows > 1 ? " (the newest of its windows)" : "");
-        printf("%s .. %s (%s)\n%lld samples of %lld expected, tier %s, %lld gaps\n\n", start, end, span, (long long) samples,
-                (long long) json_integer_value(json_object_get(root, "expected")),
+        printf("%s .. %s (%s)\n%lld samples of %lld expected, tier %s, %lld gaps\n\n", start, end, span,
+                (long long) samples, (long long) json_integer_value(json_object_get(root, "expected")),
                 json_string_value(json_object_get(root, "tier")) ?: "-",
                 (long long) json_integer_value(json_object_get(root, "gaps")));
         if (samples == 0) {

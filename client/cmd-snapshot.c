@@ -68,7 +68,9 @@ static int parse_interval(const char *s, uint64_t *ret) {
         uint64_t usec;
 
         if (timespan_parse(s, &usec) < 0 || usec < 100 * USEC_PER_MSEC || usec > 3600 * USEC_PER_SEC) {
-                ctl_error("--interval: \"%s\" is no time from 0.1 to 3600 seconds (RAPL counters move once a millisecond)", s);
+                ctl_error("--interval: \"%s\" is no time from 0.1 to 3600 seconds (RAPL counters move once "
+                          "a millisecond)",
+                        s);
                 return -EINVAL;
         }
         *ret = usec;
@@ -89,7 +91,8 @@ static int parse_cpus(const char *s, SnapshotOptions *o) {
         _cleanup_free_ uint32_t *ids = NULL;
         size_t n;
 
-        if (strcmp(s, "core") != 0 && strcmp(s, "package") != 0 && num_parse_cpulist(s, 65536, &ids, &n) < 0) {
+        if (strcmp(s, "core") != 0 && strcmp(s, "package") != 0 &&
+                num_parse_cpulist(s, 65536, &ids, &n) < 0) {
                 ctl_error("--cpu: \"%s\" is no CPU list (0-3,8), \"core\" or \"package\"", s);
                 return -EINVAL;
         }
@@ -142,12 +145,20 @@ static int parse_option(int c, SnapshotOptions *o) {
 }
 
 const struct option options_snapshot[] = {
-        { "interval", required_argument, NULL, 'i' }, { "num_iterations", required_argument, NULL, 'n' },
-        { "Summary", no_argument, NULL, 'S' }, { "summary", no_argument, NULL, 'S' }, { "quiet", no_argument, NULL, 'q' },
-        { "show", required_argument, NULL, 's' }, { "hide", required_argument, NULL, 'H' },
-        { "cpu", required_argument, NULL, 'c' }, { "Joules", no_argument, NULL, 'J' }, { "list", no_argument, NULL, 'l' },
-        { "out", required_argument, NULL, 'o' }, { "format", required_argument, NULL, OPTION_FORMAT },
-        { "help", no_argument, NULL, OPTION_HELP }, {},
+        { "interval", required_argument, NULL, 'i' },
+        { "num_iterations", required_argument, NULL, 'n' },
+        { "Summary", no_argument, NULL, 'S' },
+        { "summary", no_argument, NULL, 'S' },
+        { "quiet", no_argument, NULL, 'q' },
+        { "show", required_argument, NULL, 's' },
+        { "hide", required_argument, NULL, 'H' },
+        { "cpu", required_argument, NULL, 'c' },
+        { "Joules", no_argument, NULL, 'J' },
+        { "list", no_argument, NULL, 'l' },
+        { "out", required_argument, NULL, 'o' },
+        { "format", required_argument, NULL, OPTION_FORMAT },
+        { "help", no_argument, NULL, OPTION_HELP },
+        {},
 };
 
 static int parse_options(int argc, char **argv, SnapshotOptions *o) {
@@ -171,7 +182,8 @@ static int select_columns(const SnapshotOptions *o, ColumnSet *set) {
         char word[64];
 
         for (size_t i = 0; i < o->n_selections; i++) {
-                if (columns_select(set, o->selections[i].list, o->selections[i].show, first, word, sizeof(word)) < 0) {
+                if (columns_select(set, o->selections[i].list, o->selections[i].show, first, word,
+                            sizeof(word)) < 0) {
                         ctl_error("--%s: there is no column or group \"%s\" (--list names them)",
                                 o->selections[i].show ? "show" : "hide", word);
                         return -EINVAL;
@@ -227,8 +239,10 @@ static void print_header(const SnapshotOptions *o, const ColumnSet *set, FILE *o
         (void) fputc('\n', out);
 }
 
-/* turbostat ends a row after the last cell that has something to say; a core's later threads have short rows. */
-static void print_row(const SnapshotOptions *o, const ColumnSet *set, json_t *snapshot, json_t *cpu, FILE *out) {
+/* turbostat ends a row after the last cell that has something to say; a core's later threads have short
+ * rows. */
+static void print_row(
+        const SnapshotOptions *o, const ColumnSet *set, json_t *snapshot, json_t *cpu, FILE *out) {
         ColumnFormat format = o->format == SNAPSHOT_TABLE ? COLUMN_FORMAT_TABLE : COLUMN_FORMAT_FULL;
         size_t pending = 0;
         bool first = true;
@@ -240,7 +254,8 @@ static void print_row(const SnapshotOptions *o, const ColumnSet *set, json_t *sn
                 if (!first)
                         pending++;
                 first = false;
-                if (!column_text(&set->columns[i], snapshot, cpu, format, text, sizeof(text)) && o->format == SNAPSHOT_TABLE)
+                if (!column_text(&set->columns[i], snapshot, cpu, format, text, sizeof(text)) &&
+                        o->format == SNAPSHOT_TABLE)
                         continue;
                 for (; pending > 0; pending--)
                         (void) fputc(separator(o), out);
@@ -317,8 +332,8 @@ static int print_snapshot(const SnapshotOptions *o, json_t *snapshot, bool first
 }
 
 /*
- * How -i fits the daemon's own interval: longer, and each table is made of the store's intervals; shorter, and it cannot
- * be had. *ret: a table covers -i.
+ * How -i fits the daemon's own interval: longer, and each table is made of the store's intervals; shorter,
+ * and it cannot be had. *ret: a table covers -i.
  */
 static int settle_interval(const Ctl *ctl, const SnapshotOptions *o, Conn *conn, bool *ret) {
         uint64_t own;
@@ -332,7 +347,9 @@ static int settle_interval(const Ctl *ctl, const SnapshotOptions *o, Conn *conn,
                 return r;
         *ret = 2 * o->interval_usec >= 3 * own;
         if (4 * o->interval_usec < 3 * own)
-                (void) fprintf(stderr, "cstatectl: the daemon samples every %g s: tables come no faster (--local samples by itself)\n",
+                (void) fprintf(stderr,
+                        "cstatectl: the daemon samples every %g s: tables come no faster (--local samples "
+                        "by itself)\n",
                         (double) own / (double) USEC_PER_SEC);
         return CTL_EXIT_OK;
 }
@@ -349,7 +366,8 @@ static int next_table(const SnapshotOptions *o, Conn *conn, bool is_window, uint
         int r;
 
         if (end_ms > 0 && is_window)
-                after_ms = end_ms + (uint64_t) interval_ms - (uint64_t) MIN(interval_ms / 4, (json_int_t) 100);
+                after_ms =
+                        end_ms + (uint64_t) interval_ms - (uint64_t) MIN(interval_ms / 4, (json_int_t) 100);
         r = conn_next_snapshot(conn, after_ms, &snapshot);
         if (r != CTL_EXIT_OK || !is_window) {
                 *ret = r == CTL_EXIT_OK ? snapshot : NULL;
@@ -403,7 +421,8 @@ int cmd_snapshot(const Ctl *ctl, int argc, char **argv) {
         if (r > 0)
                 return ctl_finish_stdout();
         if (ctl->db) {
-                ctl_error("snapshot is the last interval of a running daemon; ask a database with \"query\"");
+                ctl_error(
+                        "snapshot is the last interval of a running daemon; ask a database with \"query\"");
                 return CTL_EXIT_USAGE;
         }
         if (o.out) {

@@ -35,10 +35,10 @@ static void print_head(json_t *root) {
 
         timespan_format((uint64_t) number(root, "uptime_s") * USEC_PER_SEC, span, sizeof(span));
         printf("cstated %s on %s: %s\n", text(root, "version"), text(root, "host"), text(root, "health"));
-        json_array_foreach(json_object_get(root, "problems"), i, problem)
-                printf("  problem: %s\n", json_string_value(problem) ? json_string_value(problem) : text(problem, "text"));
-        json_array_foreach(json_object_get(root, "notes"), i, problem)
-                printf("  note: %s\n", json_string_value(problem) ? json_string_value(problem) : text(problem, "text"));
+        json_array_foreach(json_object_get(root, "problems"), i, problem) printf("  problem: %s\n",
+                json_string_value(problem) ? json_string_value(problem) : text(problem, "text"));
+        json_array_foreach(json_object_get(root, "notes"), i, problem) printf("  note: %s\n",
+                json_string_value(problem) ? json_string_value(problem) : text(problem, "text"));
         printf("up %s, interval %.0f ms, wake policy %s\n\n", span, number(root, "interval_ms"),
                 text(root, "wake_policy"));
 }
@@ -51,7 +51,8 @@ static int print_sources(json_t *sources) {
 
         if (!table)
                 return -ENOMEM;
-        if (!scols_table_new_column(table, "SOURCE", 0, 0) || !scols_table_new_column(table, "STATE", 0, 0) ||
+        if (!scols_table_new_column(table, "SOURCE", 0, 0) ||
+                !scols_table_new_column(table, "STATE", 0, 0) ||
                 !scols_table_new_column(table, "WHAT", 0, SCOLS_FL_WRAP))
                 r = -ENOMEM;
         json_array_foreach(sources, i, source) {
@@ -85,11 +86,13 @@ static void print_self(json_t *self, double uptime_s) {
 
         if (!json_is_object(self))
                 return;
-        (void) num_format_fixed(uptime_s > 0 ? 100 * number(self, "cpu_seconds") / uptime_s : 0, 3, share, sizeof(share));
+        (void) num_format_fixed(
+                uptime_s > 0 ? 100 * number(self, "cpu_seconds") / uptime_s : 0, 3, share, sizeof(share));
         (void) num_format_fixed(number(self, "rss_bytes") / (1 << 20), 1, rss, sizeof(rss));
-        printf("cost: %s %% of a CPU, %s MiB, %.0f remote reads, %.0f wakeups caused, %.0f ticks missed, last sample %.0f us\n",
-                share, rss, number(self, "remote_reads"), number(self, "wakeups_caused"), number(self, "missed_ticks"),
-                number(self, "sample_us"));
+        printf("cost: %s %% of a CPU, %s MiB, %.0f remote reads, %.0f wakeups caused, %.0f ticks missed, "
+               "last sample %.0f us\n",
+                share, rss, number(self, "remote_reads"), number(self, "wakeups_caused"),
+                number(self, "missed_ticks"), number(self, "sample_us"));
 }
 
 static int print_status(json_t *root) {

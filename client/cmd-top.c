@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cstatectl top: the last interval, live. One request an interval, when it is due; keys are answered from what is there.
- * Where stdout is no terminal the same lines go out plain, one block an interval.
+ * cstatectl top: the last interval, live. One request an interval, when it is due; keys are answered from
+ * what is there. Where stdout is no terminal the same lines go out plain, one block an interval.
  */
 
 #include <errno.h>
@@ -19,8 +19,12 @@
 #define RETRY_MIN_USEC (20 * USEC_PER_MSEC)
 
 const struct option options_top[] = {
-        { "interval", required_argument, NULL, 'i' }, { "num_iterations", required_argument, NULL, 'n' },
-        { "sort", required_argument, NULL, 's' }, { "filter", required_argument, NULL, 'f' }, { "help", no_argument, NULL, 'h' }, {},
+        { "interval", required_argument, NULL, 'i' },
+        { "num_iterations", required_argument, NULL, 'n' },
+        { "sort", required_argument, NULL, 's' },
+        { "filter", required_argument, NULL, 'f' },
+        { "help", no_argument, NULL, 'h' },
+        {},
 };
 
 typedef struct Top {
@@ -53,8 +57,13 @@ static void print_help(void) {
 
 static int parse_sort(const char *text, TopSort *ret) {
         static const char *const names[TOP_SORT_N] = {
-                [TOP_SORT_HOT] = "hot", [TOP_SORT_BUSY] = "busy", [TOP_SORT_BREAK] = "break", [TOP_SORT_WAKE] = "wake",
-                [TOP_SORT_C6] = "c6", [TOP_SORT_DEMOTION] = "demotion", [TOP_SORT_CPU] = "cpu",
+                [TOP_SORT_HOT] = "hot",
+                [TOP_SORT_BUSY] = "busy",
+                [TOP_SORT_BREAK] = "break",
+                [TOP_SORT_WAKE] = "wake",
+                [TOP_SORT_C6] = "c6",
+                [TOP_SORT_DEMOTION] = "demotion",
+                [TOP_SORT_CPU] = "cpu",
         };
 
         for (TopSort s = 0; s < TOP_SORT_N; s++)
@@ -140,7 +149,8 @@ static void take_snapshot(Top *t, json_t *snapshot) {
         t->due_usec = t->is_local ? now + t->interval_usec : conn_snapshot_due_usec(snapshot);
         if (!t->is_local && t->interval_usec > 0)
                 t->due_usec = MAX(t->due_usec, now + t->interval_usec - 50 * USEC_PER_MSEC);
-        t->due_usec = MIN(MAX(t->due_usec, now + RETRY_MIN_USEC), now + 61 * USEC_PER_SEC); /* whatever its clock says */
+        t->due_usec = MIN(MAX(t->due_usec, now + RETRY_MIN_USEC),
+                now + 61 * USEC_PER_SEC); /* whatever its clock says */
         measure_self(t);
 }
 

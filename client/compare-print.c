@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * LKP's table, with two additions: the change of a residency is in percentage points ("pp"), since 2 % of C6 that
- * becomes 1 % is no halving anybody feels; and a side that has fewer values in a row than runs says how many.
+ * LKP's table, with two additions: the change of a residency is in percentage points ("pp"), since 2 % of C6
+ * that becomes 1 % is no halving anybody feels; and a side that has fewer values in a row than runs says how
+ * many.
  */
 
 #include <math.h>
@@ -26,7 +27,8 @@ static void change_text(const json_t *row, char buf[ROW_TEXT]) {
         (void) snprintf(buf, ROW_TEXT, "%s%s%s", change > 0 ? "+" : "", number, unit ? unit : "");
 }
 
-static void side_text(const json_t *row, const char *key, const ComparePrint *p, char number[ROW_TEXT], char spread[ROW_TEXT]) {
+static void side_text(const json_t *row, const char *key, const ComparePrint *p, char number[ROW_TEXT],
+        char spread[ROW_TEXT]) {
         const json_t *side = json_object_get(row, key);
         double percent = row_value(side, "stddev_percent");
         char text[ROW_TEXT - 8];
@@ -40,7 +42,8 @@ static void side_text(const json_t *row, const char *key, const ComparePrint *p,
 }
 
 static bool is_hidden(const json_t *row, const ComparePrint *p) {
-        double a = row_value(json_object_get(row, "a"), "mean"), b = row_value(json_object_get(row, "b"), "mean");
+        double a = row_value(json_object_get(row, "a"), "mean"),
+               b = row_value(json_object_get(row, "b"), "mean");
         double change = row_value(row, "change");
 
         if (!p->all && row_is_dull(row, a) && row_is_dull(row, b))
@@ -68,7 +71,8 @@ static void count_text(const json_t *root, const json_t *row, char buf[ROW_TEXT]
 }
 
 static void print_row(const json_t *root, const json_t *row, const ComparePrint *p, FILE *out) {
-        char a[ROW_TEXT], b[ROW_TEXT], spread_a[ROW_TEXT], spread_b[ROW_TEXT], change[ROW_TEXT], name[ROW_TEXT], entity[ROW_TEXT];
+        char a[ROW_TEXT], b[ROW_TEXT], spread_a[ROW_TEXT], spread_b[ROW_TEXT], change[ROW_TEXT],
+                name[ROW_TEXT], entity[ROW_TEXT];
         char count[ROW_TEXT];
         int wide = p->utf8 ? 8 : 7; /* bytes of a spread seven columns wide: "±" has two */
 
@@ -79,11 +83,12 @@ static void print_row(const json_t *root, const json_t *row, const ComparePrint 
         row_entity(row, entity);
         count_text(root, row, count);
         if (p->width > 0 && p->width < NARROW)
-                (void) fprintf(out, "%s%s%s%s\n  %s %s  %s  %s %s\n", name, entity[0] ? " " : "", entity, count, a, spread_a, change, b,
-                        spread_b);
+                (void) fprintf(out, "%s%s%s%s\n  %s %s  %s  %s %s\n", name, entity[0] ? " " : "", entity,
+                        count, a, spread_a, change, b, spread_b);
         else
-                (void) fprintf(out, "%11s %-*s %11s %11s %-*s  %s%s%s%s\n", a, spread_a[0] ? wide : 7, spread_a, change, b,
-                        spread_b[0] ? wide : 7, spread_b, name, entity[0] ? " " : "", entity, count);
+                (void) fprintf(out, "%11s %-*s %11s %11s %-*s  %s%s%s%s\n", a, spread_a[0] ? wide : 7,
+                        spread_a, change, b, spread_b[0] ? wide : 7, spread_b, name, entity[0] ? " " : "",
+                        entity, count);
 }
 
 /* "5 runs", or how many samples of one window. */
@@ -107,10 +112,14 @@ static void print_head(const json_t *root, const char *a, const char *b, const C
         json_array_foreach(json_object_get(root, "warnings"), i, warning)
                 (void) fprintf(out, "warning: %s\n", json_string_value(warning));
         if (p->width > 0 && p->width < NARROW)
-                (void) fprintf(out, "\nmetric\n  a %s  change  b %s\n--------------------------------\n", mark, mark);
+                (void) fprintf(out, "\nmetric\n  a %s  change  b %s\n--------------------------------\n",
+                        mark, mark);
         else
-                (void) fprintf(out, "\n                  a                            b\n------------------- --------------------------------\n"
-                        "%*s     %%change %*s\n           \\                |           \\\n", p->utf8 ? 20 : 19, mark, p->utf8 ? 20 : 19, mark);
+                (void) fprintf(out,
+                        "\n                  a                            b\n------------------- "
+                        "--------------------------------\n"
+                        "%*s     %%change %*s\n           \\                |           \\\n",
+                        p->utf8 ? 20 : 19, mark, p->utf8 ? 20 : 19, mark);
 }
 
 size_t compare_print(const json_t *root, const char *a, const char *b, const ComparePrint *p, FILE *out) {

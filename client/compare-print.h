@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* The answer of /api/v1/compare in the layout of LKP's compare: mean ±%stddev, %change, mean ±%stddev, metric. */
+/* The answer of /api/v1/compare in the layout of LKP's compare: mean ±%stddev, %change, mean ±%stddev,
+ * metric. */
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -72,7 +72,9 @@ static void bash_verbs(const Verb *table, FILE *out) {
                         (void) fprintf(out, "%s--%s", o == v->options ? "" : " ", o->name);
                 (void) fputs("\"", out);
                 if (v->words && strcmp(v->words, "label") == 0)
-                        (void) fputs("; [[ $cur == -* ]] || words=$(cstatectl \"${where[@]}\" labels --names 2>/dev/null)", out);
+                        (void) fputs("; [[ $cur == -* ]] || words=$(cstatectl \"${where[@]}\" labels "
+                                     "--names 2>/dev/null)",
+                                out);
                 (void) fputs(" ;;\n", out);
         }
         (void) fputs("        esac\n", out);
@@ -123,7 +125,8 @@ static void zsh_value(const char *option, FILE *out) {
                                 (void) fputs(":file:_files", out);
                                 return;
                         }
-                        (void) fprintf(out, ":%s:%s", option, values[i].kind == VALUE_WORDS ? "(" : "_sequence compadd - ");
+                        (void) fprintf(out, ":%s:%s", option,
+                                values[i].kind == VALUE_WORDS ? "(" : "_sequence compadd - ");
                         print_words(values[i].kind, values[i].words, out);
                         (void) fputs(values[i].kind == VALUE_WORDS ? ")" : "", out);
                         return;
@@ -147,12 +150,14 @@ static void zsh_verb(const Verb *v, FILE *out) {
 }
 
 static void zsh_print(const Verb *table, FILE *out) {
-        (void) fputs("#compdef cstatectl\n# zsh completion for cstatectl, made by \"cstatectl --completion zsh\"\n"
+        (void) fputs("#compdef cstatectl\n# zsh completion for cstatectl, made by \"cstatectl --completion "
+                     "zsh\"\n"
                      "local context state line\nlocal -a verbs\ntypeset -A opt_args\nverbs=(\n",
                 out);
         for (const Verb *v = table; v->name; v++)
                 (void) fprintf(out, "        '%s:%s'\n", v->name, v->summary);
-        (void) fputs(")\n_arguments -C '--connect=:socket or host:_files' '--db=:file:_files' '--local' '--help' '--version' \\\n"
+        (void) fputs(")\n_arguments -C '--connect=:socket or host:_files' '--db=:file:_files' '--local' "
+                     "'--help' '--version' \\\n"
                      "        '1:verb:->verb' '*::options:->options'\n"
                      "case $state in\n"
                      "verb) _describe verb verbs ;;\n"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* Completion for bash and zsh, written from the verb table and the catalogue, so that it cannot fall behind. */
+/* Completion for bash and zsh, written from the verb table and the catalogue, so that it cannot fall behind.
+ */
 
 #include <stdio.h>
 

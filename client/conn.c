@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One interface over three places. A transport fetches a path with parameters into a sink; everything else (errors,
- * parsing, waiting for the next interval) is the same for all.
+ * One interface over three places. A transport fetches a path with parameters into a sink; everything else
+ * (errors, parsing, waiting for the next interval) is the same for all.
  */
 
 #include <errno.h>
@@ -35,7 +35,8 @@ Conn *conn_close(Conn *c) {
 }
 
 static void sleep_usec(uint64_t usec) {
-        struct timespec t = { .tv_sec = (time_t) (usec / USEC_PER_SEC), .tv_nsec = (long) (usec % USEC_PER_SEC * 1000) };
+        struct timespec t = { .tv_sec = (time_t) (usec / USEC_PER_SEC),
+                .tv_nsec = (long) (usec % USEC_PER_SEC * 1000) };
 
         while (nanosleep(&t, &t) < 0 && errno == EINTR)
                 ;
@@ -201,7 +202,8 @@ int conn_interval(Conn *c, uint64_t *ret_usec) {
         r = conn_get_json(c, API_ROUTE_STATUS, NULL, 0, &root);
         if (r != CTL_EXIT_OK)
                 return r;
-        *ret_usec = (uint64_t) (json_number_value(json_object_get(root, "interval_ms")) * (double) USEC_PER_MSEC);
+        *ret_usec = (uint64_t) (json_number_value(json_object_get(root, "interval_ms")) *
+                                (double) USEC_PER_MSEC);
         json_decref(root);
         return CTL_EXIT_OK;
 }
@@ -219,13 +221,15 @@ uint64_t conn_snapshot_due_usec(const json_t *snapshot) {
 }
 
 /*
- * How long until the next interval is likely to be complete: until it is due, then in small steps. A daemon with
- * another clock than ours must neither be asked all the time nor never.
+ * How long until the next interval is likely to be complete: until it is due, then in small steps. A daemon
+ * with another clock than ours must neither be asked all the time nor never.
  */
 static uint64_t snapshot_wait_usec(const json_t *snapshot, uint64_t after_ms, unsigned attempt) {
-        uint64_t interval = (uint64_t) snapshot_interval_ms(snapshot) * USEC_PER_MSEC, due = conn_snapshot_due_usec(snapshot);
+        uint64_t interval = (uint64_t) snapshot_interval_ms(snapshot) * USEC_PER_MSEC,
+                 due = conn_snapshot_due_usec(snapshot);
         uint64_t end = (uint64_t) json_integer_value(json_object_get(snapshot, "end")) * USEC_PER_MSEC;
-        uint64_t far = after_ms * USEC_PER_MSEC > end ? after_ms * USEC_PER_MSEC - end : 0; /* more than one interval away */
+        uint64_t far = after_ms * USEC_PER_MSEC > end ? after_ms * USEC_PER_MSEC - end
+                                                      : 0; /* more than one interval away */
         struct timespec t;
         uint64_t now;
 
@@ -250,7 +254,8 @@ int conn_try_snapshot(Conn *c, uint64_t after_ms, json_t **ret) {
         r = conn_get_json(c, API_ROUTE_SNAPSHOT, NULL, 0, &root);
         if (r != CTL_EXIT_OK)
                 return r;
-        if (!c->transport->ops->turn && (uint64_t) json_integer_value(json_object_get(root, "end")) <= after_ms) {
+        if (!c->transport->ops->turn &&
+                (uint64_t) json_integer_value(json_object_get(root, "end")) <= after_ms) {
                 json_decref(root);
                 root = NULL;
         }

@@ -86,8 +86,8 @@ static void print_mwait(json_t *cpu, FILE *out) {
         (void) fputs("  MONITOR/MWAIT", out);
         json_array_foreach(json_object_get(mwait, "substates"), i, n)
                 if (json_integer_value(n) > 0) {
-                        (void) fprintf(out, "%s C%zu:%" JSON_INTEGER_FORMAT, separator, i, json_integer_value(n));
-                        separator = "";
+                (void) fprintf(out, "%s C%zu:%" JSON_INTEGER_FORMAT, separator, i, json_integer_value(n));
+                separator = "";
                 }
         (void) fprintf(
                 out, "%s\n", is_true(mwait, "interrupt_break") ? ", breaks on masked interrupts" : "");

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What every verb of cstatectl sees: where the data comes from, and how errors are told. A verb returns one of the
- * CTL_EXIT_* statuses of cstated/api.h and prints errors on stderr itself, once.
+ * What every verb of cstatectl sees: where the data comes from, and how errors are told. A verb returns one
+ * of the CTL_EXIT_* statuses of cstated/api.h and prints errors on stderr itself, once.
  */
 
 #include <getopt.h>
@@ -43,14 +43,16 @@ int cmd_sql(const Ctl *ctl, int argc, char **argv);
 int cmd_status(const Ctl *ctl, int argc, char **argv);
 int cmd_top(const Ctl *ctl, int argc, char **argv);
 
-extern const struct option options_compare[], options_cpu[], options_doctor[], options_events[], options_export[], options_labels[], options_mark[],
-        options_query[], options_run[], options_show[], options_snapshot[], options_sql[], options_status[], options_top[];
+extern const struct option options_compare[], options_cpu[], options_doctor[], options_events[],
+        options_export[], options_labels[], options_mark[], options_query[], options_run[], options_show[],
+        options_snapshot[], options_sql[], options_status[], options_top[];
 
 /* "cstatectl: ..." on stderr. */
 void ctl_error(const char *format, ...) _printf_(1, 2);
 /* After a wrong option: points to --help; returns CTL_EXIT_USAGE. */
 int ctl_usage_error(const char *verb);
-/* CTL_EXIT_OK, or CTL_EXIT_FAILURE with a message where stdout could not be written (a closed pipe is quiet). */
+/* CTL_EXIT_OK, or CTL_EXIT_FAILURE with a message where stdout could not be written (a closed pipe is
+ * quiet). */
 int ctl_finish_stdout(void);
 /* Takes the words left behind the options: at least min, at most max of them, else a message and -EINVAL. */
 int ctl_words(int argc, char **argv, int min, int max, const char *what);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cstatectl: one verb a file, found by this table. Options that say where the data comes from stand before the verb;
- * without a verb it is "snapshot", so that turbostat's habits work unchanged.
+ * cstatectl: one verb a file, found by this table. Options that say where the data comes from stand before
+ * the verb; without a verb it is "snapshot", so that turbostat's habits work unchanged.
  */
 
 #include <errno.h>
@@ -16,7 +16,8 @@
 #include "cstated/api.h"
 
 const Verb verbs[] = {
-        { "snapshot", "the last interval, a turbostat-like table (default)", cmd_snapshot, options_snapshot, NULL },
+        { "snapshot", "the last interval, a turbostat-like table (default)", cmd_snapshot, options_snapshot,
+                NULL },
         { "top", "the last interval, live", cmd_top, options_top, NULL },
         { "run", "run a command and tell what it cost", cmd_run, options_run, "command" },
         { "mark", "give a window a name", cmd_mark, options_mark, "label" },
@@ -28,7 +29,8 @@ const Verb verbs[] = {
         { "export", "history for other programs: CSV, OpenMetrics", cmd_export, options_export, NULL },
         { "events", "what happened: hotplug, sources, storms, gaps", cmd_events, options_events, NULL },
         { "cpu", "CPUs, errata, topology and idle states", cmd_cpu, options_cpu, NULL },
-        { "doctor", "what keeps this machine from idling, and what to do", cmd_doctor, options_doctor, NULL },
+        { "doctor", "what keeps this machine from idling, and what to do", cmd_doctor, options_doctor,
+                NULL },
         { "status", "health, sources and what measuring costs", cmd_status, options_status, NULL },
         { NULL, NULL, NULL, NULL, NULL },
 };
@@ -99,7 +101,8 @@ unsigned ctl_width(void) {
         return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }
 
-/* "--name VALUE" or "--name=VALUE" at argv[*i]; moves *i to its last word. 1 taken, 0 another word, <0 no value. */
+/* "--name VALUE" or "--name=VALUE" at argv[*i]; moves *i to its last word. 1 taken, 0 another word, <0 no
+ * value. */
 static int take_option(int argc, char **argv, int *i, const char *name, const char **ret) {
         size_t n = strlen(name);
 
@@ -155,7 +158,8 @@ static int run_verb(const Ctl *ctl, int argc, char **argv) {
                 ctl_error("there is no verb \"%s\"", argv[0]);
                 return ctl_usage_error("");
         }
-        /* The verb may be left out; argv[-1] exists (a where-option or the program's name) and is ours to overwrite. */
+        /* The verb may be left out; argv[-1] exists (a where-option or the program's name) and is ours to
+         * overwrite. */
         argv[-1] = program;
         return cmd_snapshot(ctl, argc + 1, argv - 1);
 }

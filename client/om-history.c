@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A query's rows come step by step; OpenMetrics wants each series whole. So points are kept by series (16 bytes each)
- * until the metric is read. A step without a value is no point, and adds nothing to a counter.
+ * A query's rows come step by step; OpenMetrics wants each series whole. So points are kept by series (16
+ * bytes each) until the metric is read. A step without a value is no point, and adds nothing to a counter.
  */
 
 #include <errno.h>
@@ -17,44 +17,79 @@
 #define PC(n) { SHARE("pc" #n, "package"), LABEL("state", "pc" #n) }
 
 const OmHistoryFamily om_history_families[] = {
-        { .name = "cstated_package_cpuidle_state_seconds", .unit = "seconds",
-                .help = "Time the package's CPUs together spent in an idle state as the kernel asked for it.",
+        { .name = "cstated_package_cpuidle_state_seconds",
+                .unit = "seconds",
+                .help = "Time the package's CPUs together spent in an idle state as the kernel asked for "
+                        "it.",
                 .metrics = { { SUM("idle_time", "package") } } },
-        { .name = "cstated_package_cstate_seconds", .unit = "seconds", .help = "Time the package was granted a state.",
+        { .name = "cstated_package_cstate_seconds",
+                .unit = "seconds",
+                .help = "Time the package was granted a state.",
                 .metrics = { PC(2), PC(3), PC(6), PC(7), PC(8), PC(9), PC(10) } },
-        { .name = "cstated_rapl_joules", .unit = "joules",
-                .help = "Energy by zone; core and uncore are parts of package, dram is not, psys is the whole platform.",
-                .metrics = { { SUM("pkg_watts", "package"), LABEL("zone", "package") }, { SUM("ram_watts", "package"), LABEL("zone", "dram") },
-                        { SUM("cor_watts", "package"), LABEL("zone", "core") }, { SUM("gfx_watts", "package"), LABEL("zone", "uncore") },
+        { .name = "cstated_rapl_joules",
+                .unit = "joules",
+                .help = "Energy by zone; core and uncore are parts of package, dram is not, psys is the "
+                        "whole platform.",
+                .metrics = { { SUM("pkg_watts", "package"), LABEL("zone", "package") },
+                        { SUM("ram_watts", "package"), LABEL("zone", "dram") },
+                        { SUM("cor_watts", "package"), LABEL("zone", "core") },
+                        { SUM("gfx_watts", "package"), LABEL("zone", "uncore") },
                         { SUM("sys_watts", "system"), LABEL("zone", "psys") } } },
-        { .name = "cstated_package_temperature_celsius", .unit = "celsius", .gauge = true, .help = "Temperature of the package.",
+        { .name = "cstated_package_temperature_celsius",
+                .unit = "celsius",
+                .gauge = true,
+                .help = "Temperature of the package.",
                 .metrics = { { SUM("pkg_temp", "package"), .mean = true } } },
-        { .name = "cstated_package_idle_wakeups", .help = "Sleeps of the package's CPUs that ended, by cause.",
+        { .name = "cstated_package_idle_wakeups",
+                .help = "Sleeps of the package's CPUs that ended, by cause.",
                 .metrics = { { SUM("wakeups_interrupt", "package"), LABEL("cause", "interrupt") },
                         { SUM("wakeups_store", "package"), LABEL("cause", "store") } } },
         { .name = "cstated_package_idle_break_wakeups",
-                .help = "Sleeps of the package's CPUs that ended for nothing; method bound is a lower bound.",
+                .help = "Sleeps of the package's CPUs that ended for nothing; method bound is a lower "
+                        "bound.",
                 .metrics = { { SUM("wakeups_break", "package") } } },
-        { .name = "cstated_package_interrupts", .help = "Interrupts the package's CPUs serviced.",
+        { .name = "cstated_package_interrupts",
+                .help = "Interrupts the package's CPUs serviced.",
                 .metrics = { { SUM("irq", "package") } } },
-        { .name = "cstated_smi", .help = "System management interrupts, counted by every CPU and added up.",
+        { .name = "cstated_smi",
+                .help = "System management interrupts, counted by every CPU and added up.",
                 .metrics = { { SUM("smi", "system") } } },
-        { .name = "cstated_cpuidle_state_seconds", .unit = "seconds", .wide = true,
-                .help = "Time the CPU spent in an idle state as the kernel asked for it.", .metrics = { { SUM("idle_time", "cpu") } } },
-        { .name = "cstated_cpuidle_state_usage", .wide = true, .help = "How often the kernel asked for an idle state.",
+        { .name = "cstated_cpuidle_state_seconds",
+                .unit = "seconds",
+                .wide = true,
+                .help = "Time the CPU spent in an idle state as the kernel asked for it.",
+                .metrics = { { SUM("idle_time", "cpu") } } },
+        { .name = "cstated_cpuidle_state_usage",
+                .wide = true,
+                .help = "How often the kernel asked for an idle state.",
                 .metrics = { { SUM("idle_usage", "cpu") } } },
-        { .name = "cstated_cpuidle_state_above", .wide = true, .help = "Sleeps shorter than the state's target residency.",
+        { .name = "cstated_cpuidle_state_above",
+                .wide = true,
+                .help = "Sleeps shorter than the state's target residency.",
                 .metrics = { { SUM("idle_above", "cpu") } } },
-        { .name = "cstated_cpuidle_state_below", .wide = true, .help = "Sleeps long enough for a deeper state.",
+        { .name = "cstated_cpuidle_state_below",
+                .wide = true,
+                .help = "Sleeps long enough for a deeper state.",
                 .metrics = { { SUM("idle_below", "cpu") } } },
-        { .name = "cstated_core_cstate_seconds", .unit = "seconds", .wide = true, .help = "Time the core was granted a state.",
-                .metrics = { { SHARE("c3", "core"), LABEL("state", "c3") }, { SHARE("c6", "core"), LABEL("state", "c6") },
+        { .name = "cstated_core_cstate_seconds",
+                .unit = "seconds",
+                .wide = true,
+                .help = "Time the core was granted a state.",
+                .metrics = { { SHARE("c3", "core"), LABEL("state", "c3") },
+                        { SHARE("c6", "core"), LABEL("state", "c6") },
                         { SHARE("c7", "core"), LABEL("state", "c7") } } },
-        { .name = "cstated_cpu_unhalted_seconds", .unit = "seconds", .wide = true, .help = "Time the CPU was in C0.",
+        { .name = "cstated_cpu_unhalted_seconds",
+                .unit = "seconds",
+                .wide = true,
+                .help = "Time the CPU was in C0.",
                 .metrics = { { SHARE("busy", "cpu") } } },
-        { .name = "cstated_idle_break_wakeups", .wide = true, .help = "Sleeps of the CPU that ended for nothing.",
+        { .name = "cstated_idle_break_wakeups",
+                .wide = true,
+                .help = "Sleeps of the CPU that ended for nothing.",
                 .metrics = { { SUM("wakeups_break", "cpu") } } },
-        { .name = "cstated_cpu_interrupts", .wide = true, .help = "Interrupts the CPU serviced.",
+        { .name = "cstated_cpu_interrupts",
+                .wide = true,
+                .help = "Interrupts the CPU serviced.",
                 .metrics = { { SUM("irq", "cpu") } } },
         {},
 };
@@ -136,7 +171,8 @@ static void add_label(char *labels, size_t size, const char *name, const char *v
 }
 
 /* In the order of /metrics. */
-static void row_labels(const History *h, const OmHistoryMetric *m, char *const *fields, size_t n, char *labels, size_t size) {
+static void row_labels(const History *h, const OmHistoryMetric *m, char *const *fields, size_t n,
+        char *labels, size_t size) {
         labels[0] = '\0';
         if (strcmp(m->scope, "cpu") != 0) {
                 add_label(labels, size, "package", field(h, fields, n, F_PACKAGE));
@@ -221,16 +257,19 @@ static void write_head(const OmHistoryFamily *f, FILE *out) {
         (void) fprintf(out, "# HELP %s %s\n", f->name, f->help);
 }
 
-static void write_point(const OmHistoryFamily *f, const Series *s, uint64_t time_ms, double value, FILE *out) {
+static void write_point(
+        const OmHistoryFamily *f, const Series *s, uint64_t time_ms, double value, FILE *out) {
         char number[NUM_DOUBLE_MAX];
 
         (void) num_format_double(value, 15, number);
-        (void) fprintf(out, "%s%s%s%s%s %s %llu.%03llu\n", f->name, f->gauge ? "" : "_total", s->labels[0] ? "{" : "", s->labels,
-                s->labels[0] ? "}" : "", number, (unsigned long long) time_ms / 1000, (unsigned long long) time_ms % 1000);
+        (void) fprintf(out, "%s%s%s%s%s %s %llu.%03llu\n", f->name, f->gauge ? "" : "_total",
+                s->labels[0] ? "{" : "", s->labels, s->labels[0] ? "}" : "", number,
+                (unsigned long long) time_ms / 1000, (unsigned long long) time_ms % 1000);
 }
 
 /* A point stands at the end of its step; a counter also at 0 where it begins. */
-static int write_series(const OmHistoryFamily *f, const OmHistoryMetric *m, const Series *s, uint64_t step_ms, FILE *out) {
+static int write_series(
+        const OmHistoryFamily *f, const OmHistoryMetric *m, const Series *s, uint64_t step_ms, FILE *out) {
         double total = 0;
 
         if (!f->gauge && s->n > 0)
@@ -244,7 +283,8 @@ static int write_series(const OmHistoryFamily *f, const OmHistoryMetric *m, cons
         return (int) s->n;
 }
 
-int om_history_write(const OmHistoryFamily *f, const OmHistoryMetric *m, char *body, uint64_t step_ms, bool *has_head, FILE *out) {
+int om_history_write(const OmHistoryFamily *f, const OmHistoryMetric *m, char *body, uint64_t step_ms,
+        bool *has_head, FILE *out) {
         History h = {};
         int r, n = 0;
 

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * History as OpenMetrics text with timestamps: the names of /metrics, counters that begin at 0 where the window does.
- * promtool tsdb create-blocks-from openmetrics takes it. Pure: the CSV of /api/v1/query in, text out.
+ * History as OpenMetrics text with timestamps: the names of /metrics, counters that begin at 0 where the
+ * window does. promtool tsdb create-blocks-from openmetrics takes it. Pure: the CSV of /api/v1/query in,
+ * text out.
  */
 
 #include <stdbool.h>
@@ -30,8 +31,9 @@ typedef struct OmHistoryFamily {
 extern const OmHistoryFamily om_history_families[]; /* ends with a NULL name */
 
 /*
- * Writes one metric's series, each whole, from the body of a query (format=csv, time_format=ms). body is changed.
- * *has_head: the family's HELP and TYPE are out already (set here with the first line). Returns the points written;
- * -EBADMSG where the body is not what was asked for, -ENOMEM.
+ * Writes one metric's series, each whole, from the body of a query (format=csv, time_format=ms). body is
+ * changed. *has_head: the family's HELP and TYPE are out already (set here with the first line). Returns the
+ * points written; -EBADMSG where the body is not what was asked for, -ENOMEM.
  */
-int om_history_write(const OmHistoryFamily *f, const OmHistoryMetric *m, char *body, uint64_t step_ms, bool *has_head, FILE *out);
+int om_history_write(const OmHistoryFamily *f, const OmHistoryMetric *m, char *body, uint64_t step_ms,
+        bool *has_head, FILE *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pure: JSON in, text out. The catalogue gives names and units; nothing here knows a metric but by its unit. */
+/* Pure: JSON in, text out. The catalogue gives names and units; nothing here knows a metric but by its unit.
+ */
 
 #include <errno.h>
 #include <math.h>
@@ -26,7 +27,8 @@ void row_name(const json_t *row, char buf[ROW_TEXT]) {
         const char *state = text(row, "state"), *column = m && m->column ? m->column : text(row, "metric");
 
         if (strncmp(column, "%s", 2) == 0)
-                (void) snprintf(buf, ROW_TEXT, "%s%s", state, strcmp(column, "%s%%") == 0 ? "%" : column + 2);
+                (void) snprintf(
+                        buf, ROW_TEXT, "%s%s", state, strcmp(column, "%s%%") == 0 ? "%" : column + 2);
         else if (state[0])
                 (void) snprintf(buf, ROW_TEXT, "%s %s", state, column);
         else
@@ -43,11 +45,13 @@ void row_entity(const json_t *row, char buf[ROW_TEXT]) {
         if (strcmp(scope, "cpu") == 0)
                 (void) snprintf(buf, ROW_TEXT, "cpu %lld", id_of(row, "cpu"));
         else if (strcmp(scope, "core") == 0 || strcmp(scope, "module") == 0)
-                (void) snprintf(buf, ROW_TEXT, "%s %lld/%lld", scope, id_of(row, "package"), id_of(row, scope));
+                (void) snprintf(
+                        buf, ROW_TEXT, "%s %lld/%lld", scope, id_of(row, "package"), id_of(row, scope));
         else if (strcmp(scope, "system") == 0)
                 buf[0] = '\0';
         else if (json_is_integer(json_object_get(row, "die")))
-                (void) snprintf(buf, ROW_TEXT, "%s %lld/%lld", scope, id_of(row, "package"), id_of(row, "die"));
+                (void) snprintf(
+                        buf, ROW_TEXT, "%s %lld/%lld", scope, id_of(row, "package"), id_of(row, "die"));
         else
                 (void) snprintf(buf, ROW_TEXT, "%s %lld", scope, id_of(row, "package"));
 }
@@ -117,7 +121,8 @@ static void total_text(const json_t *row, char buf[ROW_TEXT]) {
 
                 if (!json_is_number(v))
                         continue;
-                (void) num_format_fixed(json_number_value(v), json_is_integer(v) ? 0 : 2, number, sizeof(number));
+                (void) num_format_fixed(
+                        json_number_value(v), json_is_integer(v) ? 0 : 2, number, sizeof(number));
                 (void) snprintf(buf, ROW_TEXT, "%s%s", number, totals[i].format + 2);
                 return;
         }
@@ -137,7 +142,8 @@ static bool has_entities(const json_t *rows) {
 }
 
 static int summary_add(Table *t, const json_t *row, bool entities) {
-        char entity[ROW_TEXT], name[ROW_TEXT], mean[ROW_TEXT], spread[ROW_TEXT], min[ROW_TEXT], max[ROW_TEXT], total[ROW_TEXT];
+        char entity[ROW_TEXT], name[ROW_TEXT], mean[ROW_TEXT], spread[ROW_TEXT], min[ROW_TEXT],
+                max[ROW_TEXT], total[ROW_TEXT];
         const char *cells[] = { entity, name, mean, row_unit(row), spread, min, max, total };
         double m = row_value(row, "mean");
 
@@ -153,8 +159,14 @@ static int summary_add(Table *t, const json_t *row, bool entities) {
 
 int summary_print(const json_t *summary, bool all, FILE *out) {
         const TableColumn columns[] = {
-                { "WHERE", 0 }, { "METRIC", 0 }, { "MEAN", TABLE_RIGHT }, { "UNIT", 0 }, { "STDDEV", TABLE_RIGHT },
-                { "MIN", TABLE_RIGHT }, { "MAX", TABLE_RIGHT }, { "TOTAL", TABLE_RIGHT },
+                { "WHERE", 0 },
+                { "METRIC", 0 },
+                { "MEAN", TABLE_RIGHT },
+                { "UNIT", 0 },
+                { "STDDEV", TABLE_RIGHT },
+                { "MIN", TABLE_RIGHT },
+                { "MAX", TABLE_RIGHT },
+                { "TOTAL", TABLE_RIGHT },
         };
         json_t *rows = json_object_get(summary, "rows"), *row;
         bool entities = has_entities(rows);

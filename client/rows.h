@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* Rows of /api/v1/summary and /compare for people: names as turbostat's columns, units, and what goes without saying. */
+/* Rows of /api/v1/summary and /compare for people: names as turbostat's columns, units, and what goes
+ * without saying. */
 
 #include <jansson.h>
 #include <stdbool.h>

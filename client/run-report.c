@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Energy is the mean power of what was measured times how long the command took: whole intervals leave out its first
- * and last moments, the intervals that cover it reach beyond.
+ * Energy is the mean power of what was measured times how long the command took: whole intervals leave out
+ * its first and last moments, the intervals that cover it reach beyond.
  */
 
 #include <errno.h>
@@ -54,9 +54,10 @@ static json_t *report_row(const RunReport *r, const json_t *key) {
                 stddev = stats.n >= 3 ? stats_stddev(&stats) : NAN;
                 n = (json_int_t) stats.n;
         }
-        return json_pack("{sO* sO* sO* sO* so so sI}", "metric", json_object_get(key, "metric"), "state", json_object_get(key, "state"),
-                "scope", json_object_get(key, "scope"), "unit", json_object_get(key, "unit"), "mean", number_or_null(mean), "stddev",
-                number_or_null(stddev), "n", n);
+        return json_pack("{sO* sO* sO* sO* so so sI}", "metric", json_object_get(key, "metric"), "state",
+                json_object_get(key, "state"), "scope", json_object_get(key, "scope"), "unit",
+                json_object_get(key, "unit"), "mean", number_or_null(mean), "stddev", number_or_null(stddev),
+                "n", n);
 }
 
 json_t *run_report_rows(const RunReport *r) {
@@ -97,7 +98,8 @@ static double deep_share(const json_t *rows, char name[16]) {
                 const char *state = json_string_value(json_object_get(row, "state"));
                 double v = row_value(row, "mean");
 
-                if (!state || strcmp(json_string_value(json_object_get(row, "metric")) ?: "", "idle_time") != 0)
+                if (!state ||
+                        strcmp(json_string_value(json_object_get(row, "metric")) ?: "", "idle_time") != 0)
                         continue;
                 if (strcmp(state, "POLL") != 0 && isfinite(v) && !(v <= best)) {
                         best = v;
@@ -132,7 +134,8 @@ bool run_report_verdict(const RunReport *r, const json_t *rows, char *buf, size_
 
         buf[0] = '\0';
         deep = deep_share(rows, name);
-        if (u.cpus > (u.n_tasks > 1 ? USED_OF_MANY * u.n_tasks : USED_ALONE) || (isfinite(busy) && busy > 100 - MOSTLY))
+        if (u.cpus > (u.n_tasks > 1 ? USED_OF_MANY * u.n_tasks : USED_ALONE) ||
+                (isfinite(busy) && busy > 100 - MOSTLY))
                 return false;
         (void) num_format_fixed(u.cpus, 2, cpus, sizeof(cpus));
         if (u.n_tasks > 1)
@@ -140,10 +143,14 @@ bool run_report_verdict(const RunReport *r, const json_t *rows, char *buf, size_
         else
                 (void) snprintf(used, sizeof(used), "it used %s CPUs", cpus);
         if (isfinite(deep) && deep >= MOSTLY)
-                (void) snprintf(buf, size, "%.0f %% in %s: %s was blocked, not slowed by idle (%s)", deep, name, r->name, used);
+                (void) snprintf(buf, size, "%.0f %% in %s: %s was blocked, not slowed by idle (%s)", deep,
+                        name, r->name, used);
         else if (isfinite(deep) && isfinite(busy))
-                (void) snprintf(buf, size, "%.0f %% idle, but only %.0f %% in %s: %s was blocked (%s), and idle CPUs did not get deep "
-                        "(cstatectl doctor)", 100 - busy, deep, name, r->name, used);
+                (void) snprintf(buf, size,
+                        "%.0f %% idle, but only %.0f %% in %s: %s was blocked (%s), and idle CPUs did not "
+                        "get deep "
+                        "(cstatectl doctor)",
+                        100 - busy, deep, name, r->name, used);
         return buf[0] != '\0';
 }
 
@@ -187,13 +194,16 @@ static void print_title(const RunReport *r, bool utf8, FILE *out) {
                 (void) fprintf(out, "%s: %zu runs, %s s%s%s each, %s CPUs\n", r->command, r->n, seconds,
                         r->n < 3 ? "" : utf8 ? " ±" : " +-", r->n < 3 ? "" : spread, cpus);
         else
-                (void) fprintf(out, "%s: status %d, %s s, %s CPUs\n", r->command, last->status, seconds, cpus);
+                (void) fprintf(
+                        out, "%s: status %d, %s s, %s CPUs\n", r->command, last->status, seconds, cpus);
         (void) num_format_fixed(r->interval_s, r->interval_s < 1 ? 1 : 0, seconds, sizeof(seconds));
         if (last->whole)
-                (void) fprintf(out, "measured: the %lld whole intervals of %s s in it\n", (long long) n, seconds);
+                (void) fprintf(
+                        out, "measured: the %lld whole intervals of %s s in it\n", (long long) n, seconds);
         else
-                (void) fprintf(out, "measured: the %lld interval%s of %s s that cover%s it, and reach beyond\n", (long long) n,
-                        n == 1 ? "" : "s", seconds, n == 1 ? "s" : "");
+                (void) fprintf(out,
+                        "measured: the %lld interval%s of %s s that cover%s it, and reach beyond\n",
+                        (long long) n, n == 1 ? "" : "s", seconds, n == 1 ? "s" : "");
         if (r->label)
                 (void) fprintf(out, "label: %s\n", r->label);
 }
@@ -239,14 +249,16 @@ int run_report_json(const RunReport *r, FILE *out) {
         for (size_t i = 0; i < r->n && runs; i++) {
                 const RunFigures *f = &r->runs[i];
 
-                (void) json_array_append_new(runs, json_pack("{sf sf si si sI sI sb sO*}", "seconds", f->seconds, "cpu_seconds",
-                        f->cpu_seconds, "threads", (int) f->n_tasks, "status", f->status, "start", f->start_ms, "end", f->end_ms,
-                        "whole_intervals", (int) f->whole, "summary", f->summary));
+                (void) json_array_append_new(
+                        runs, json_pack("{sf sf si si sI sI sb sO*}", "seconds", f->seconds, "cpu_seconds",
+                                      f->cpu_seconds, "threads", (int) f->n_tasks, "status", f->status,
+                                      "start", f->start_ms, "end", f->end_ms, "whole_intervals",
+                                      (int) f->whole, "summary", f->summary));
         }
         if (!rows || !runs || !run_report_verdict(r, rows, verdict, sizeof(verdict)))
                 verdict[0] = '\0';
-        root = json_pack("{ss* ss* so so so}", "command", r->command, "label", r->label, "runs", runs, "rows", rows, "verdict",
-                verdict[0] ? json_string(verdict) : json_null());
+        root = json_pack("{ss* ss* so so so}", "command", r->command, "label", r->label, "runs", runs,
+                "rows", rows, "verdict", verdict[0] ? json_string(verdict) : json_null());
         code = root ? json_dumpf(root, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) : -ENOMEM;
         (void) fputc('\n', out);
         json_decref(root);

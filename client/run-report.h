@@ -26,13 +26,13 @@ typedef struct RunReport {
 } RunReport;
 
 /*
- * One row a metric: {metric, state, unit, mean, stddev, n}; of one run over its samples, of several over the runs'
- * means, with a spread from three on. New reference; NULL: out of memory.
+ * One row a metric: {metric, state, unit, mean, stddev, n}; of one run over its samples, of several over the
+ * runs' means, with a spread from three on. New reference; NULL: out of memory.
  */
 json_t *run_report_rows(const RunReport *r);
 /*
- * One sentence where the CPUs were mostly idle and the command did not even use what it had: whoever measured it
- * measured waiting, not idle states. False and "" where there is nothing to say.
+ * One sentence where the CPUs were mostly idle and the command did not even use what it had: whoever
+ * measured it measured waiting, not idle states. False and "" where there is nothing to say.
  */
 bool run_report_verdict(const RunReport *r, const json_t *rows, char *buf, size_t size);
 /* 0, <0. utf8: "±". */

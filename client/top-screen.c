@@ -37,7 +37,9 @@ void screen_size(unsigned *ret_width, unsigned *ret_height) {
 }
 
 void screen_draw(const TopFrame *f) {
-        static const chtype attrs[] = { [TOP_PLAIN] = A_NORMAL, [TOP_HEADER] = A_REVERSE, [TOP_ALARM] = A_BOLD, [TOP_FOOT] = A_DIM };
+        static const chtype attrs[] = {
+                [TOP_PLAIN] = A_NORMAL, [TOP_HEADER] = A_REVERSE, [TOP_ALARM] = A_BOLD, [TOP_FOOT] = A_DIM
+        };
 
         (void) erase();
         for (size_t i = 0; i < f->n && (int) i < getmaxy(stdscr); i++) {

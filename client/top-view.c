@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The most telling columns stand first, so that 40 columns still say which CPU is busy, deep or broken. A core's
- * values stand in the row of each of its CPUs, unlike turbostat's: rows are sorted, and a row must speak for itself.
+ * The most telling columns stand first, so that 40 columns still say which CPU is busy, deep or broken. A
+ * core's values stand in the row of each of its CPUs, unlike turbostat's: rows are sorted, and a row must
+ * speak for itself.
  */
 
 #include <errno.h>
@@ -39,9 +40,15 @@ typedef struct Cell {
 } Cell;
 
 static const Cell cpu_cells[] = {
-        { "Busy%", "busy", CELL_CPU, 6, 1 },      { "CPU%c6", "c6", CELL_CORE, 7, 1 },    { "CPU%c7", "c7", CELL_CORE, 7, 1 },
-        { "Break/s", "break", CELL_WAKE, 8, 0 },  { "Wake/s", "total", CELL_WAKE, 7, 0 }, { "Demo%", "demotion", CELL_CORE, 6, 1 },
-        { "CPU%c1", "c1", CELL_CPU, 7, 1 },       { "Bzy_MHz", "bzy_mhz", CELL_CPU, 8, 0 }, { "IRQ/s", "irq", CELL_RATE, 7, 0 },
+        { "Busy%", "busy", CELL_CPU, 6, 1 },
+        { "CPU%c6", "c6", CELL_CORE, 7, 1 },
+        { "CPU%c7", "c7", CELL_CORE, 7, 1 },
+        { "Break/s", "break", CELL_WAKE, 8, 0 },
+        { "Wake/s", "total", CELL_WAKE, 7, 0 },
+        { "Demo%", "demotion", CELL_CORE, 6, 1 },
+        { "CPU%c1", "c1", CELL_CPU, 7, 1 },
+        { "Bzy_MHz", "bzy_mhz", CELL_CPU, 8, 0 },
+        { "IRQ/s", "irq", CELL_RATE, 7, 0 },
         { "CoreTmp", "core_temp", CELL_CORE, 8, 0 },
 };
 
@@ -54,8 +61,13 @@ static const Cell package_cells[] = {
 };
 
 static const char *const sort_names[TOP_SORT_N] = {
-        [TOP_SORT_HOT] = "hot", [TOP_SORT_BUSY] = "Busy%", [TOP_SORT_BREAK] = "Break/s", [TOP_SORT_WAKE] = "Wake/s",
-        [TOP_SORT_C6] = "CPU%c6", [TOP_SORT_DEMOTION] = "Demo%", [TOP_SORT_CPU] = "CPU",
+        [TOP_SORT_HOT] = "hot",
+        [TOP_SORT_BUSY] = "Busy%",
+        [TOP_SORT_BREAK] = "Break/s",
+        [TOP_SORT_WAKE] = "Wake/s",
+        [TOP_SORT_C6] = "CPU%c6",
+        [TOP_SORT_DEMOTION] = "Demo%",
+        [TOP_SORT_CPU] = "CPU",
 };
 
 const char *top_sort_name(TopSort s) {
@@ -157,7 +169,8 @@ static double sort_key(const TopCpu *c, TopSort sort, double seconds) {
         case TOP_SORT_HOT:
         case TOP_SORT_N:
         default:
-                key = c->breaks >= STORM ? 1e6 + c->breaks : rint(busy); /* rows of the same load keep their places */
+                key = c->breaks >= STORM ? 1e6 + c->breaks
+                                         : rint(busy); /* rows of the same load keep their places */
         }
         return isfinite(key) ? key : -1e300;
 }
@@ -177,7 +190,8 @@ static json_t *index_cores(json_t *snapshot) {
         size_t i;
 
         json_array_foreach(json_object_get(snapshot, "cores"), i, core) {
-                (void) snprintf(key, sizeof(key), "%lld/%lld", (long long) json_integer_value(json_object_get(core, "package")),
+                (void) snprintf(key, sizeof(key), "%lld/%lld",
+                        (long long) json_integer_value(json_object_get(core, "package")),
                         (long long) json_integer_value(json_object_get(core, "core")));
                 (void) json_object_set(index, key, core);
         }
@@ -187,7 +201,8 @@ static json_t *index_cores(json_t *snapshot) {
 static json_t *find_core(json_t *index, const json_t *cpu) {
         char key[48];
 
-        (void) snprintf(key, sizeof(key), "%lld/%lld", (long long) json_integer_value(json_object_get(cpu, "package")),
+        (void) snprintf(key, sizeof(key), "%lld/%lld",
+                (long long) json_integer_value(json_object_get(cpu, "package")),
                 (long long) json_integer_value(json_object_get(cpu, "core")));
         return json_object_get(index, key);
 }
@@ -252,7 +267,9 @@ static int collect_cpus(const TopView *v, json_t *snapshot, TopCpus *ret) {
         ret->list = calloc(ret->n_all + 1, sizeof(*ret->list));
         filter_parse(v->filter, &filter);
         json_array_foreach(cpus, i, cpu) {
-                TopCpu c = { .cpu = cpu, .core = find_core(index, cpu), .id = json_integer_value(json_object_get(cpu, "cpu")) };
+                TopCpu c = { .cpu = cpu,
+                        .core = find_core(index, cpu),
+                        .id = json_integer_value(json_object_get(cpu, "cpu")) };
 
                 c.breaks = wakeups(cpu, "break", ret->seconds);
                 c.key = sort_key(&c, v->sort, ret->seconds) * (v->reverse ? -1 : 1);
@@ -279,10 +296,12 @@ static void add_head(TopFrame *f, const TopView *v, json_t *snapshot, double sec
 
         if (localtime_r(&end, &tm))
                 (void) strftime(clock, sizeof(clock), "%T", &tm);
-        line_put(l, "cstatectl top  %s %.2f s%s  %s", clock, seconds, v->paused ? "  PAUSED" : "", v->place ? v->place : "");
+        line_put(l, "cstatectl top  %s %.2f s%s  %s", clock, seconds, v->paused ? "  PAUSED" : "",
+                v->place ? v->place : "");
         line_put(l, "  cost:");
         if (isfinite(self))
-                line_put(l, " sampler %.2f%% of a CPU, %.0f wakeups", self, MAX(0.0, value(system, "self_wakeups_caused")));
+                line_put(l, " sampler %.2f%% of a CPU, %.0f wakeups", self,
+                        MAX(0.0, value(system, "self_wakeups_caused")));
         if (v->own_percent >= 0)
                 line_put(l, "%s top %.2f%%", isfinite(self) ? "," : "", v->own_percent);
 }
@@ -291,7 +310,8 @@ static void add_system(TopFrame *f, json_t *snapshot, double seconds) {
         static const struct {
                 const char *name, *key;
                 int decimals;
-        } figures[] = { { "W", "node_watts", 2 }, { "busy%", "busy", 1 }, { "c6%", "c6", 1 }, { "pc6%", "pc6", 1 } };
+        } figures[] = { { "W", "node_watts", 2 }, { "busy%", "busy", 1 }, { "c6%", "c6", 1 },
+                { "pc6%", "pc6", 1 } };
         const json_t *system = json_object_get(snapshot, "system"), *w = json_object_get(system, "wakeups");
         const char *method = json_string_value(json_object_get(w, "method"));
         TopLine *l = frame_add(f, TOP_PLAIN);
@@ -336,7 +356,8 @@ static void add_packages(TopFrame *f, json_t *snapshot, double seconds) {
         json_array_foreach(packages, i, p) {
                 char id[32];
 
-                (void) snprintf(id, sizeof(id), "%lld", (long long) json_integer_value(json_object_get(p, "package")));
+                (void) snprintf(id, sizeof(id), "%lld",
+                        (long long) json_integer_value(json_object_get(p, "package")));
                 if (json_is_integer(json_object_get(p, "die")))
                         (void) snprintf(id + strlen(id), sizeof(id) - strlen(id), "/%lld",
                                 (long long) json_integer_value(json_object_get(p, "die")));
@@ -377,7 +398,8 @@ static void add_cpu_header(TopFrame *f, json_t *snapshot, double seconds, CpuCol
         *ret = (CpuColumns){};
         line_put(l, "%-6s", "CPU");
         for (size_t k = 0; k < ARRAY_SIZE(cpu_cells); k++) {
-                json_t *array = json_object_get(snapshot, cpu_cells[k].source == CELL_CORE ? "cores" : "cpus");
+                json_t *array =
+                        json_object_get(snapshot, cpu_cells[k].source == CELL_CORE ? "cores" : "cpus");
 
                 ret->used[k] = cell_is_used(&cpu_cells[k], array, seconds);
                 if (ret->used[k])
@@ -395,9 +417,11 @@ static void add_cpu(TopFrame *f, const CpuColumns *columns, const TopCpu *c, dou
         line_put(l, "%-6lld", (long long) c->id);
         for (size_t k = 0; k < ARRAY_SIZE(cpu_cells); k++)
                 if (columns->used[k])
-                        line_number(l, cpu_cells[k].width, cpu_cells[k].decimals, cell_value(&cpu_cells[k], c->cpu, c->core, seconds));
+                        line_number(l, cpu_cells[k].width, cpu_cells[k].decimals,
+                                cell_value(&cpu_cells[k], c->cpu, c->core, seconds));
         for (size_t k = 0; k < columns->n_states; k++)
-                line_number(l, 6, 1, value(json_object_get(json_object_get(c->cpu, "idle"), columns->states[k]), "time"));
+                line_number(l, 6, 1,
+                        value(json_object_get(json_object_get(c->cpu, "idle"), columns->states[k]), "time"));
         line_put(l, " %5lld %4lld", (long long) json_integer_value(json_object_get(c->cpu, "core")),
                 (long long) json_integer_value(json_object_get(c->cpu, "package")));
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What "top" shows, as lines of ASCII. Pure: a snapshot and the state of the view in, a frame out; the terminal, plain
- * output and tests take the same lines.
+ * What "top" shows, as lines of ASCII. Pure: a snapshot and the state of the view in, a frame out; the
+ * terminal, plain output and tests take the same lines.
  */
 
 #include <jansson.h>
@@ -51,5 +51,6 @@ void top_frame_deinit(TopFrame *f);
 const char *top_sort_name(TopSort s);
 /* True for a filter that can be used. */
 bool top_filter_is_valid(const char *filter);
-/* width: lines are cut there. height 0: every CPU and no line of keys; else exactly so many lines at most. 0, -ENOMEM. */
+/* width: lines are cut there. height 0: every CPU and no line of keys; else exactly so many lines at most.
+ * 0, -ENOMEM. */
 int top_render(TopView *v, json_t *snapshot, unsigned width, unsigned height, TopFrame *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A database file, or counters sampled in this process: both are a Service whose routes are called directly. */
+/* A database file, or counters sampled in this process: both are a Service whose routes are called directly.
+ */
 
 #include <errno.h>
 #include <string.h>
@@ -156,7 +157,8 @@ int transport_db_new(const char *path, Transport **ret) {
         else if (r == STORE_E_FOREIGN)
                 ctl_error("%s is not a database of cstated", path);
         else if (r == STORE_E_OLDER)
-                ctl_error("%s was written by an older version: cstated brings it up to date when it starts", path);
+                ctl_error("%s was written by an older version: cstated brings it up to date when it starts",
+                        path);
         else
                 ctl_error("%s: %s", path, strerror(-r));
         direct_free(&d->transport);
@@ -164,7 +166,9 @@ int transport_db_new(const char *path, Transport **ret) {
 }
 
 int transport_local_new(uint64_t interval_usec, Transport **ret) {
-        static const TransportOps ops = { .request = direct_request, .turn = direct_turn, .free = direct_free };
+        static const TransportOps ops = {
+                .request = direct_request, .turn = direct_turn, .free = direct_free
+        };
         SamplerConfig config = SAMPLER_CONFIG_INIT;
         DirectTransport *d;
         int r;

@@ -51,7 +51,8 @@ static int http_append_params(CURL *curl, CURLU *url, const QueryParam *params, 
 
                 if (asprintf(&pair, "%s=%s", params[i].key, params[i].value) < 0)
                         return -ENOMEM;
-                if (curl_url_set(url, CURLUPART_QUERY, pair, CURLU_APPENDQUERY | CURLU_URLENCODE) != CURLUE_OK)
+                if (curl_url_set(url, CURLUPART_QUERY, pair, CURLU_APPENDQUERY | CURLU_URLENCODE) !=
+                        CURLUE_OK)
                         return -EINVAL;
         }
         return 0;
@@ -77,9 +78,12 @@ static int http_explain(const HttpTransport *h, CURLcode code, const Receiver *r
 
                 (void) curl_easy_getinfo(h->curl, CURLINFO_OS_ERRNO, &error);
                 if (error == EACCES)
-                        ctl_error("%s: permission denied; members of group " CSTATED_USER " may ask the daemon", h->place);
+                        ctl_error("%s: permission denied; members of group " CSTATED_USER
+                                  " may ask the daemon",
+                                h->place);
                 else
-                        ctl_error("no daemon answers at %s%s%s; is cstated running? (--local samples without one)",
+                        ctl_error("no daemon answers at %s%s%s; is cstated running? (--local samples "
+                                  "without one)",
                                 h->place, error ? ": " : "", error ? strerror((int) error) : "");
                 return CTL_EXIT_NO_DAEMON;
         }
@@ -97,7 +101,8 @@ static void http_set_method(HttpTransport *h, const TransportRequest *q) {
         } else
                 (void) curl_easy_setopt(h->curl, CURLOPT_HTTPGET, 1L);
         (void) curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, post ? h->json : NULL);
-        (void) curl_easy_setopt(h->curl, CURLOPT_CUSTOMREQUEST, strcmp(q->method, "DELETE") == 0 ? q->method : NULL);
+        (void) curl_easy_setopt(
+                h->curl, CURLOPT_CUSTOMREQUEST, strcmp(q->method, "DELETE") == 0 ? q->method : NULL);
 }
 
 static int http_request(Transport *t, const TransportRequest *q, TransportSink *sink) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* The three places of client/conn.h. A transport prints what keeps it from answering and returns CTL_EXIT_*. */
+/* The three places of client/conn.h. A transport prints what keeps it from answering and returns CTL_EXIT_*.
+ */
 
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The daemon's snapshot is one interval of its own. Who asks for tables every N seconds means N whole seconds, as
- * turbostat gives them; the store has them, and this gives them the form the columns are read from.
+ * The daemon's snapshot is one interval of its own. Who asks for tables every N seconds means N whole
+ * seconds, as turbostat gives them; the store has them, and this gives them the form the columns are read
+ * from.
  */
 
 #include <math.h>
@@ -14,7 +15,11 @@
 static const struct {
         const char *scope, *array;
 } places[] = {
-        { "system", NULL }, { "package", "packages" }, { "module", "modules" }, { "core", "cores" }, { "cpu", "cpus" },
+        { "system", NULL },
+        { "package", "packages" },
+        { "module", "modules" },
+        { "core", "cores" },
+        { "cpu", "cpus" },
 };
 
 static const char *const ids[] = { "package", "die", "module", "core", "cpu" };
@@ -53,7 +58,8 @@ static json_t *row_place(json_t *root, json_t *index, const json_t *row) {
                 return child(root, "system");
         n = snprintf(name, sizeof(name), "%.8s", scope);
         for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
-                n += snprintf(name + n, sizeof(name) - (size_t) n, "/%d", (int) json_integer_value(json_object_get(row, ids[i])));
+                n += snprintf(name + n, sizeof(name) - (size_t) n, "/%d",
+                        (int) json_integer_value(json_object_get(row, ids[i])));
         e = json_object_get(index, name);
         if (e)
                 return e;
@@ -71,7 +77,8 @@ static json_t *row_place(json_t *root, json_t *index, const json_t *row) {
 }
 
 static void row_put(json_t *e, const json_t *row) {
-        json_t *sum = json_object_get(row, "sum"), *value = json_is_integer(sum) ? sum : json_object_get(row, "mean");
+        json_t *sum = json_object_get(row, "sum"),
+               *value = json_is_integer(sum) ? sum : json_object_get(row, "mean");
         const char *metric = text(row, "metric"), *reason = text(row, "reason"), *state = text(row, "state");
 
         if (strncmp(metric, "self_", 5) == 0 && json_object_get(row, "seconds"))
@@ -101,15 +108,18 @@ static double covered_ms(json_t *const *summaries, size_t n, json_int_t window_m
                 json_array_foreach(json_object_get(summaries[i], "rows"), k, row) {
                         double mean = json_number_value(json_object_get(row, "mean"));
 
-                        if (strcmp(text(row, "metric"), "irq") == 0 && strcmp(text(row, "scope"), "system") == 0 && mean > 0)
-                                return 1000 * (double) json_integer_value(json_object_get(row, "sum")) / mean;
+                        if (strcmp(text(row, "metric"), "irq") == 0 &&
+                                strcmp(text(row, "scope"), "system") == 0 && mean > 0)
+                                return 1000 * (double) json_integer_value(json_object_get(row, "sum")) /
+                                       mean;
                 }
         return (double) window_ms;
 }
 
 json_t *window_snapshot_build(json_t *const *summaries, size_t n, json_int_t start_ms, json_int_t end_ms) {
-        json_t *root = json_pack("{sIsIsf s{}s[]s[]s[]s[]s[]}", "start", start_ms, "end", end_ms, "interval_ms",
-                covered_ms(summaries, n, end_ms - start_ms), "system", "packages", "modules", "cores", "cpus", "offline");
+        json_t *root = json_pack("{sIsIsf s{}s[]s[]s[]s[]s[]}", "start", start_ms, "end", end_ms,
+                "interval_ms", covered_ms(summaries, n, end_ms - start_ms), "system", "packages", "modules",
+                "cores", "cpus", "offline");
         json_t *index = json_object(), *row;
         size_t k;
 

@@ -21,9 +21,10 @@ typedef struct WindowWords {
 } WindowWords;
 
 /*
- * start= and end=, or label=, of a window in words; w holds their text. A word that is a time span is one: a label of
- * that name is not found. 0, <0 with a message.
+ * start= and end=, or label=, of a window in words; w holds their text. A word that is a time span is one: a
+ * label of that name is not found. 0, <0 with a message.
  */
 int window_params(int n_words, char **words, WindowWords *w, Params *ret);
-/* The same for a side of a comparison: "1h" becomes "-1h..now"; other words stay as they are. buf holds what is returned. */
+/* The same for a side of a comparison: "1h" becomes "-1h..now"; other words stay as they are. buf holds what
+ * is returned. */
 const char *window_side(const char *word, char *buf, size_t size);
