@@ -11,25 +11,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/top-cpus.h"
 #include "client/top-view.h"
 #include "cstated/macro.h"
 #include "cstated/num.h"
 
-#define STORM 100.0 /* breaks a second of a CPU: the daemon's own limit for an alarm */
 #define STATES_MAX 8
-#define ID_MAX 65536
-
-typedef struct TopCpu {
-        json_t *cpu, *core;
-        double breaks, key;
-        json_int_t id;
-} TopCpu;
-
-typedef struct TopCpus {
-        TopCpu *list;
-        size_t n, n_all;
-        double seconds;
-} TopCpus;
 
 typedef enum CellSource { CELL_CPU, CELL_CORE, CELL_PACKAGE, CELL_RATE, CELL_WAKE } CellSource;
 
@@ -117,171 +104,21 @@ static void line_number(TopLine *l, int width, int decimals, double v) {
         line_put(l, " %*s", width, text);
 }
 
-static double value(const json_t *o, const char *key) {
-        json_t *v = json_object_get(o, key);
-
-        return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static double wakeups(const json_t *o, const char *key, double seconds) {
-        return value(json_object_get(o, "wakeups"), key) / seconds;
-}
-
-/* ---- CPUs ---- */
+/* ---- cells ---- */
 
 static double cell_value(const Cell *c, const json_t *entity, const json_t *core, double seconds) {
         switch (c->source) {
         case CELL_CORE:
-                return value(core, c->key);
+                return top_value(core, c->key);
         case CELL_RATE:
-                return value(entity, c->key) / seconds;
+                return top_value(entity, c->key) / seconds;
         case CELL_WAKE:
-                return wakeups(entity, c->key, seconds);
+                return top_wakeups(entity, c->key, seconds);
         case CELL_CPU:
         case CELL_PACKAGE:
         default:
-                return value(entity, c->key);
+                return top_value(entity, c->key);
         }
-}
-
-static double sort_key(const TopCpu *c, TopSort sort, double seconds) {
-        double busy = value(c->cpu, "busy"), key;
-
-        switch (sort) {
-        case TOP_SORT_BUSY:
-                key = busy;
-                break;
-        case TOP_SORT_BREAK:
-                key = c->breaks;
-                break;
-        case TOP_SORT_WAKE:
-                key = wakeups(c->cpu, "total", seconds);
-                break;
-        case TOP_SORT_C6:
-                key = -value(c->core, "c6");
-                break;
-        case TOP_SORT_DEMOTION:
-                key = value(c->core, "demotion");
-                break;
-        case TOP_SORT_CPU:
-                key = -(double) c->id;
-                break;
-        case TOP_SORT_HOT:
-        case TOP_SORT_N:
-        default:
-                key = c->breaks >= STORM ? 1e6 + c->breaks
-                                         : rint(busy); /* rows of the same load keep their places */
-        }
-        return isfinite(key) ? key : -1e300;
-}
-
-static int compare_cpus(const void *a, const void *b) {
-        const TopCpu *x = a, *y = b;
-
-        if (x->key < y->key || x->key > y->key)
-                return x->key > y->key ? -1 : 1;
-        return x->id < y->id ? -1 : x->id > y->id;
-}
-
-/* "package/core" -> the core's object. */
-static json_t *index_cores(json_t *snapshot) {
-        json_t *index = json_object(), *core;
-        char key[48];
-        size_t i;
-
-        json_array_foreach(json_object_get(snapshot, "cores"), i, core) {
-                (void) snprintf(key, sizeof(key), "%lld/%lld",
-                        (long long) json_integer_value(json_object_get(core, "package")),
-                        (long long) json_integer_value(json_object_get(core, "core")));
-                (void) json_object_set(index, key, core);
-        }
-        return index;
-}
-
-static json_t *find_core(json_t *index, const json_t *cpu) {
-        char key[48];
-
-        (void) snprintf(key, sizeof(key), "%lld/%lld",
-                (long long) json_integer_value(json_object_get(cpu, "package")),
-                (long long) json_integer_value(json_object_get(cpu, "core")));
-        return json_object_get(index, key);
-}
-
-bool top_filter_is_valid(const char *filter) {
-        uint32_t id;
-        double v;
-        size_t n;
-        int r;
-
-        if (!filter[0])
-                return true;
-        if (filter[0] == '>')
-                return num_parse_double(filter + 1, &v) == 0;
-        if (filter[0] == 'p')
-                return num_parse_u32(filter + 1, &id) == 0;
-        _cleanup_free_ uint32_t *ids = NULL;
-        r = num_parse_cpulist(filter, ID_MAX, &ids, &n);
-        return r == 0 && n > 0;
-}
-
-typedef struct Filter {
-        uint32_t *ids;
-        size_t n_ids;
-        uint32_t package;
-        double busier;
-        char kind; /* 'a'll, 'p'ackage, '>', 'l'ist */
-} Filter;
-
-static void filter_parse(const char *text, Filter *ret) {
-        *ret = (Filter){ .kind = 'a' };
-        if (!text[0] || !top_filter_is_valid(text))
-                return;
-        ret->kind = text[0] == '>' || text[0] == 'p' ? text[0] : 'l';
-        if (ret->kind == '>')
-                (void) num_parse_double(text + 1, &ret->busier);
-        else if (ret->kind == 'p')
-                (void) num_parse_u32(text + 1, &ret->package);
-        else if (num_parse_cpulist(text, ID_MAX, &ret->ids, &ret->n_ids) < 0)
-                ret->kind = 'a';
-}
-
-static bool filter_takes(const Filter *f, const TopCpu *c) {
-        if (f->kind == 'p')
-                return json_integer_value(json_object_get(c->cpu, "package")) == (json_int_t) f->package;
-        if (f->kind == '>')
-                return value(c->cpu, "busy") > f->busier;
-        if (f->kind != 'l')
-                return true;
-        for (size_t i = 0; i < f->n_ids; i++)
-                if ((json_int_t) f->ids[i] == c->id)
-                        return true;
-        return false;
-}
-
-static int collect_cpus(const TopView *v, json_t *snapshot, TopCpus *ret) {
-        json_t *cpus = json_object_get(snapshot, "cpus"), *index = index_cores(snapshot), *cpu;
-        Filter filter;
-        size_t i;
-
-        ret->n_all = json_array_size(cpus);
-        ret->list = calloc(ret->n_all + 1, sizeof(*ret->list));
-        filter_parse(v->filter, &filter);
-        json_array_foreach(cpus, i, cpu) {
-                TopCpu c = { .cpu = cpu,
-                        .core = find_core(index, cpu),
-                        .id = json_integer_value(json_object_get(cpu, "cpu")) };
-
-                c.breaks = wakeups(cpu, "break", ret->seconds);
-                c.key = sort_key(&c, v->sort, ret->seconds) * (v->reverse ? -1 : 1);
-                if (ret->list && filter_takes(&filter, &c))
-                        ret->list[ret->n++] = c;
-        }
-        free(filter.ids);
-        json_decref(index); /* the cores live on in the snapshot */
-        if (!ret->list)
-                return -ENOMEM;
-        qsort(ret->list, ret->n, sizeof(*ret->list), compare_cpus);
-        return 0;
 }
 
 /* ---- the frame ---- */
@@ -289,7 +126,7 @@ static int collect_cpus(const TopView *v, json_t *snapshot, TopCpus *ret) {
 static void add_head(TopFrame *f, const TopView *v, json_t *snapshot, double seconds) {
         const json_t *system = json_object_get(snapshot, "system");
         time_t end = (time_t) (json_integer_value(json_object_get(snapshot, "end")) / 1000);
-        double self = 100 * value(system, "self_cpu_seconds") / seconds;
+        double self = 100 * top_value(system, "self_cpu_seconds") / seconds;
         TopLine *l = frame_add(f, TOP_PLAIN);
         char clock[16] = "";
         struct tm tm;
@@ -301,7 +138,7 @@ static void add_head(TopFrame *f, const TopView *v, json_t *snapshot, double sec
         line_put(l, "  cost:");
         if (isfinite(self))
                 line_put(l, " sampler %.2f%% of a CPU, %.0f wakeups", self,
-                        MAX(0.0, value(system, "self_wakeups_caused")));
+                        MAX(0.0, top_value(system, "self_wakeups_caused")));
         if (v->own_percent >= 0)
                 line_put(l, "%s top %.2f%%", isfinite(self) ? "," : "", v->own_percent);
 }
@@ -317,7 +154,7 @@ static void add_system(TopFrame *f, json_t *snapshot, double seconds) {
         TopLine *l = frame_add(f, TOP_PLAIN);
 
         for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {
-                double v = value(system, figures[i].key);
+                double v = top_value(system, figures[i].key);
                 char text[32];
 
                 if (!isfinite(v))
@@ -325,10 +162,10 @@ static void add_system(TopFrame *f, json_t *snapshot, double seconds) {
                 (void) num_format_fixed(v, figures[i].decimals, text, sizeof(text));
                 line_put(l, "%s%s %s", l->text[0] ? "  " : "", figures[i].name, text);
         }
-        if (isfinite(wakeups(system, "total", seconds)))
-                line_put(l, "  wake/s %.0f", wakeups(system, "total", seconds));
-        if (isfinite(wakeups(system, "break", seconds)))
-                line_put(l, "  break/s %.0f (%s)", wakeups(system, "break", seconds), method ? method : "?");
+        if (isfinite(top_wakeups(system, "total", seconds)))
+                line_put(l, "  wake/s %.0f", top_wakeups(system, "total", seconds));
+        if (isfinite(top_wakeups(system, "break", seconds)))
+                line_put(l, "  break/s %.0f (%s)", top_wakeups(system, "break", seconds), method ? method : "?");
 }
 
 static bool cell_is_used(const Cell *c, json_t *array, double seconds) {
@@ -412,7 +249,7 @@ static void add_cpu_header(TopFrame *f, json_t *snapshot, double seconds, CpuCol
 }
 
 static void add_cpu(TopFrame *f, const CpuColumns *columns, const TopCpu *c, double seconds) {
-        TopLine *l = frame_add(f, c->breaks >= STORM ? TOP_ALARM : TOP_PLAIN);
+        TopLine *l = frame_add(f, c->breaks >= TOP_STORM ? TOP_ALARM : TOP_PLAIN);
 
         line_put(l, "%-6lld", (long long) c->id);
         for (size_t k = 0; k < ARRAY_SIZE(cpu_cells); k++)
@@ -421,7 +258,7 @@ static void add_cpu(TopFrame *f, const CpuColumns *columns, const TopCpu *c, dou
                                 cell_value(&cpu_cells[k], c->cpu, c->core, seconds));
         for (size_t k = 0; k < columns->n_states; k++)
                 line_number(l, 6, 1,
-                        value(json_object_get(json_object_get(c->cpu, "idle"), columns->states[k]), "time"));
+                        top_value(json_object_get(json_object_get(c->cpu, "idle"), columns->states[k]), "time"));
         line_put(l, " %5lld %4lld", (long long) json_integer_value(json_object_get(c->cpu, "core")),
                 (long long) json_integer_value(json_object_get(c->cpu, "package")));
 }
@@ -446,13 +283,13 @@ static void frame_cut(TopFrame *f, unsigned width) {
 }
 
 int top_render(TopView *v, json_t *snapshot, unsigned width, unsigned height, TopFrame *ret) {
-        double ms = value(snapshot, "interval_ms");
+        double ms = top_value(snapshot, "interval_ms");
         TopCpus cpus = { .seconds = ms > 0 ? ms / 1000 : 1 };
         CpuColumns columns;
         size_t room, last;
         int r;
 
-        r = collect_cpus(v, snapshot, &cpus);
+        r = top_cpus_collect(v, snapshot, &cpus);
         if (r < 0)
                 return r;
         ret->n = 0;
