@@ -61,19 +61,16 @@ int schema_probe(sqlite3 *db, int64_t *ret_version) {
 }
 
 int schema_make_rollup(sqlite3 *db, RollupScope scope, StoreTier tier, const char *columns) {
-        static const char *const keys[ROLLUP_SCOPES] = {
-                [ROLLUP_CPU] = "cpu INTEGER AS (id % 8192) VIRTUAL, ",
-                [ROLLUP_PKG] = "package INTEGER AS (id % 8192 / 32) VIRTUAL, die INTEGER AS (id % 32 - 1) "
-                               "VIRTUAL, ",
-                [ROLLUP_SYS] = "",
-        };
+        static const char cpu_keys[] = "cpu INTEGER AS (id % 8192) VIRTUAL, ";
+        static const char pkg_keys[] = "package INTEGER AS (id % 8192 / 32) VIRTUAL,"
+                                       " die INTEGER AS (id % 32 - 1) VIRTUAL, ";
+        const char *keys = scope == ROLLUP_CPU ? cpu_keys : scope == ROLLUP_PKG ? pkg_keys : "";
 
         return db_execf(db,
                 "CREATE TABLE %s (id INTEGER PRIMARY KEY, t INTEGER AS (id / 8192 * %s) VIRTUAL, %stopo "
                 "INTEGER NOT NULL,"
                 " epoch INTEGER NOT NULL, n INTEGER NOT NULL, dt INTEGER NOT NULL%s) STRICT",
-                rollup_table_name(scope, tier), tier == TIER_1H ? "3600000000" : "60000000", keys[scope],
-                columns);
+                rollup_table_name(scope, tier), tier == TIER_1H ? "3600000000" : "60000000", keys, columns);
 }
 
 int schema_make_packed(sqlite3 *db) {
