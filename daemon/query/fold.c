@@ -80,11 +80,46 @@ static void fold_quotient(Fold *f, const Series *s, const Member *m, size_t k) {
         f->den[k] += 1;
 }
 
+/* The usual case, without a null: parts that are added up. False where it is not, and nothing was done. */
+static bool fold_plain(Fold *f, Series *s, const Member *m, const StoreBlock *b, size_t from, size_t to) {
+        bool by_time = m->den == PLAN_SLOT_TIME, is_counter = s->metric->kind == METRIC_COUNTER;
+        size_t n = to - from, at = (size_t) m->num * b->n + from, den_at = (size_t) m->den * b->n + from;
+        const int64_t *den = by_time ? NULL : b->values + den_at;
+        double *num_sum = f->num, *den_sum = f->den, total = 0, scale = m->scale;
+        uint8_t any = 0;
+        int64_t count = 0;
+
+        for (size_t i = 0; i < n; i++)
+                any |= b->reasons[at + i] | (by_time ? 0 : b->reasons[den_at + i]);
+        if (any)
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                double num = (double) b->values[at + i] * scale;
+
+                count += b->values[at + i];
+                total += num;
+                num_sum[i] += num;
+                f->n[i] = MAX(f->n[i], 1u);
+        }
+        for (size_t i = 0; i < n; i++) {
+                double v = by_time ? (double) b->dt_ns[from + i] * (is_counter ? 1e-9 : 1) : (double) den[i];
+
+                den_sum[i] = is_counter ? v : den_sum[i] + v;
+        }
+        s->count += count;
+        s->total += total;
+        return true;
+}
+
 /* One member's ticks into the run's arrays and, by_member, into its own sums. */
 static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size_t from, size_t to) {
         bool is_max = s->metric->flags & METRIC_MAX_UP, is_counter = s->metric->kind == METRIC_COUNTER;
         bool is_gauge = s->metric->kind == METRIC_GAUGE;
+        int64_t count = 0; /* sums in registers: a series in memory would be written back at every tick */
+        double total = 0, scale = m->scale;
 
+        if (!s->by_member && !is_gauge && !b->n_ticks && fold_plain(f, s, m, b, from, to))
+                return;
         for (size_t i = from; i < to; i++) {
                 size_t at = (size_t) m->num * b->n + i, den_at = (size_t) m->den * b->n + i, k = i - from;
                 uint32_t ticks = slot_ticks(b, at);
@@ -105,7 +140,7 @@ static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size
                 }
                 if (m->den != PLAN_SLOT_TIME)
                         den = (double) b->values[den_at];
-                num = (double) b->values[at] * m->scale;
+                num = (double) b->values[at] * scale;
                 if (s->by_member) {
                         m->sum_num += num;
                         m->sum_den += den;
@@ -123,9 +158,11 @@ static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size
                         f->den[k] = is_counter ? den : f->den[k] + den;
                 }
                 f->n[k] = MAX(f->n[k], ticks);
-                s->count += b->values[at];
-                s->total += num;
+                count += b->values[at];
+                total += num;
         }
+        s->count += count;
+        s->total += total;
 }
 
 /* The value of one tick, NAN where there is none. */
@@ -182,7 +219,7 @@ static bool fold_row_spread(const Plan *p, Series *s, const StoreBlock *b, size_
 }
 
 int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size_t to, bool spread) {
-        size_t n = to - from;
+        size_t n = to - from, n_values = 0;
         int r;
 
         if (s->n_members == 0)
@@ -207,8 +244,9 @@ int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size
                         s->den += f->den[k];
                 }
                 if (spread && !(b->n_ticks && fold_row_spread(p, s, b, from + k)))
-                        stats_add(&s->stats, tick_value(p, s, f->num[k], f->den[k]));
+                        f->num[n_values++] = tick_value(p, s, f->num[k], f->den[k]);
         }
+        stats_add_many(&s->stats, f->num, n_values);
         return 0;
 }
 

@@ -21,6 +21,43 @@ void stats_add(Stats *s, double v) {
         s->m2 += delta * (v - s->mean);
 }
 
+/* Four sums side by side: one would wait for itself at every step. */
+static double sum_of(const double *v, size_t n) {
+        double sum[4] = {};
+        size_t i = 0;
+
+        for (; i + 4 <= n; i += 4)
+                for (size_t k = 0; k < 4; k++)
+                        sum[k] += v[i + k];
+        for (; i < n; i++)
+                sum[0] += v[i];
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+void stats_add_many(Stats *s, double *values, size_t n) {
+        Stats part = STATS_INIT;
+        size_t m = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (isfinite(values[i]))
+                        values[m++] = values[i];
+        if (m == 0)
+                return;
+        part.n = m;
+        part.sum = sum_of(values, m);
+        part.mean = part.sum / (double) m;
+        part.min = part.max = values[0];
+        for (size_t i = 0; i < m; i++) {
+                double delta = values[i] - part.mean;
+
+                part.min = values[i] < part.min ? values[i] : part.min;
+                part.max = values[i] > part.max ? values[i] : part.max;
+                values[i] = delta * delta;
+        }
+        part.m2 = sum_of(values, m);
+        stats_merge(s, &part);
+}
+
 void stats_merge(Stats *s, const Stats *other) {
         double n, delta;
 

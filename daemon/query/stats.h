@@ -6,6 +6,7 @@
  * Golub and LeVeque 1979 for merging: no sum of squares, which would lose everything to cancellation.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct Stats {
@@ -19,6 +20,11 @@ typedef struct Stats {
 
 /* One value; one that is not finite is no value. */
 void stats_add(Stats *s, double v);
+/*
+ * Many values at once: their mean first, then the deviations from it, which is as exact and spares a division a
+ * value. The array is used up.
+ */
+void stats_add_many(Stats *s, double *values, size_t n);
 /* Adds what `other` has seen. */
 void stats_merge(Stats *s, const Stats *other);
 /* Of the sample (n - 1); NAN for n < 2. */

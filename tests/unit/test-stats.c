@@ -67,12 +67,34 @@ static void test_merge_equals_whole(void **state) {
         }
 }
 
+/* Batches of any length, with values that are none in between, are the same as one value after the other. */
+static void test_many_equal_one_by_one(void **state) {
+        Stats one = STATS_INIT, many = STATS_INIT;
+
+        for (size_t n = 0; n < 70; n++) {
+                double values[70];
+
+                for (size_t i = 0; i < n; i++) {
+                        values[i] = i % 9 == 4 ? NAN : 1e9 + (double) ((i * 7919 + n * 104729) % 1013) * 0.25;
+                        stats_add(&one, values[i]);
+                }
+                stats_add_many(&many, values, n);
+                assert_int_equal(many.n, one.n);
+                assert_near(many.mean, one.mean);
+                assert_near(many.min, one.min);
+                assert_near(many.max, one.max);
+                assert_near(many.sum, one.sum);
+                assert_true(n < 2 || fabs(stats_stddev(&many) - stats_stddev(&one)) < 1e-6);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_known_values),
                 cmocka_unit_test(test_few_values),
                 cmocka_unit_test(test_not_a_value),
                 cmocka_unit_test(test_merge_equals_whole),
+                cmocka_unit_test(test_many_equal_one_by_one),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
