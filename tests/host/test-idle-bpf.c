@@ -207,6 +207,7 @@ static void test_live_counts(void **state) {
         unsigned n_cpus = MIN((unsigned) sysconf(_SC_NPROCESSORS_ONLN), 64u);
         LiveCpu before[64], after[64];
         unsigned n_witnesses = 0;
+        uint64_t n_entries = 0;
         int counters[64], id;
         uint64_t t0, t1;
 
@@ -229,8 +230,13 @@ static void test_live_counts(void **state) {
         (void) rmdir(INSTANCE);
         for (unsigned c = 0; c < n_cpus; c++) {
                 n_witnesses += live_check(c, &before[c], &after[c], (double) (t1 - t0) / 1e9);
+                n_entries += idle_totals(&after[c].trace).entries - idle_totals(&before[c].trace).entries;
                 if (counters[c] >= 0)
                         (void) close(counters[c]);
+        }
+        if (n_entries == 0) { /* and /proc/stat agrees (live_check) */
+                print_message("no CPU was idle within %d s: this machine is too busy\n", LIVE_SECONDS);
+                skip();
         }
         if (id >= 0)
                 assert_true(n_witnesses > 0);

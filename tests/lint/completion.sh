@@ -3,6 +3,7 @@
 # Completion as a person meets it: bash completes verbs, options, metrics and columns; zsh reads its file and completes.
 # Usage: completion.sh CSTATECTL
 set -u
+export LC_ALL=C.UTF-8 # tmux wants UTF-8, whatever the caller has
 ctl=$1
 status=0
 dir=$(mktemp -d)
