@@ -8,7 +8,13 @@
 #include "api/route-private.h"
 
 static const char *instance_name(MetricInstance i) {
-        return i == INSTANCE_STATE ? "state" : i == INSTANCE_CAUSE ? "cause" : NULL;
+        static const char *const names[] = {
+                [INSTANCE_STATE] = "state",
+                [INSTANCE_BUCKET] = "bucket",
+                [INSTANCE_CAUSE] = "cause",
+        };
+
+        return names[i];
 }
 
 static void write_metric(JsonWriter *j, const MetricSpec *m, const Layout *layout) {

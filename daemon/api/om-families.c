@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "cstated/num.h"
+
 #include "api/om-view.h"
 
 /* ---- idle states as the kernel asked for them ---- */
@@ -277,6 +279,53 @@ static void families_breaks(OpenMetrics *o, Service *s, bool wide) {
         lines_by_cpu(o, &v, field, "method", method);
 }
 
+static void histogram_line(OpenMetrics *o, const TotalsEntity *e, const char *suffix) {
+        om_line_of(o, suffix);
+        om_label_id(o, "package", e->package);
+        om_label_id(o, "die", e->die);
+}
+
+/* One package's histogram: buckets add up from below, as Prometheus has it. */
+static void lines_of_sleeps(OpenMetrics *o, const OmView *v, const TotalsEntity *e, size_t i) {
+        TotalsColumn c, ns;
+        int64_t sum = 0;
+
+        for (uint8_t k = 0; k < SLEEP_BUCKETS; k++) {
+                char le[NUM_DOUBLE_MAX] = "+Inf";
+
+                if (!totals_column(v->t, FIELD_SLEEP_HIST, k, &c))
+                        return;
+                sum += c.values[i];
+                if (k < SLEEP_BUCKETS - 1)
+                        le[num_format_double((double) (UINT64_C(2) << k) * 1e-9, 10, le)] = '\0';
+                histogram_line(o, e, "_bucket");
+                om_label(o, "le", le);
+                om_count(o, sum);
+        }
+        histogram_line(o, e, "_count");
+        om_count(o, sum);
+        if (!totals_column(v->t, FIELD_SLEEP_NS, 0, &ns))
+                return;
+        histogram_line(o, e, "_sum");
+        om_value(o, om_view_value(v, &ns, ns.values[i]));
+}
+
+static void families_sleeps(OpenMetrics *o, Service *s, bool wide) {
+        const TotalsEntity *entities;
+        TotalsColumn c;
+        size_t n;
+        OmView v;
+
+        if (!om_view_begin(&v, s) || !totals_column(v.t, FIELD_SLEEP_HIST, 0, &c))
+                return;
+        om_family(o, "cstated_package_sleep_seconds", FAMILY_HISTOGRAM, "seconds",
+                "Sleeps of the package's CPUs that ended, by length.");
+        n = totals_entities(v.t, SCOPE_PACKAGE, &entities);
+        for (size_t i = 0; i < n; i++)
+                if (c.seen[i])
+                        lines_of_sleeps(o, &v, &entities[i], i);
+}
+
 static void families_interrupts(OpenMetrics *o, Service *s, bool wide) {
         PackageSums sums = {};
         double total = 0;
@@ -317,6 +366,7 @@ const OmFamilyFn om_families[] = {
         families_heat,
         families_wakeups,
         families_breaks,
+        families_sleeps,
         families_interrupts,
         families_self,
         families_store,

@@ -151,7 +151,7 @@ void om_lines_by_package(OpenMetrics *o, const OmView *v, FieldId field, const c
 bool om_view_has(const OmView *v, FieldId field) {
         TotalsColumn c;
 
-        for (uint8_t k = 0; k < (field_is_by_state(field) ? IDLE_STATES_MAX : 1); k++)
+        for (uint8_t k = 0; k < field_n_instances(field); k++)
                 if (totals_column(v->t, field, k, &c))
                         return true;
         return false;

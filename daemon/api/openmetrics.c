@@ -27,6 +27,7 @@ static const char *const suffixes[] = {
         [FAMILY_COUNTER] = "_total",
         [FAMILY_GAUGE] = "",
         [FAMILY_INFO] = "_info",
+        [FAMILY_HISTOGRAM] = "",
 };
 
 void om_family(OpenMetrics *o, const char *name, FamilyType type, const char *unit, const char *help) {
@@ -42,6 +43,7 @@ static void write_head(OpenMetrics *o) {
                 [FAMILY_COUNTER] = "counter",
                 [FAMILY_GAUGE] = "gauge",
                 [FAMILY_INFO] = "info",
+                [FAMILY_HISTOGRAM] = "histogram",
         };
         const char *tail = o->is_open ? "" : suffixes[o->type];
         const char *type = o->type == FAMILY_INFO && !o->is_open ? "gauge" : types[o->type];
@@ -53,11 +55,15 @@ static void write_head(OpenMetrics *o) {
 }
 
 void om_line(OpenMetrics *o) {
+        om_line_of(o, suffixes[o->type]);
+}
+
+void om_line_of(OpenMetrics *o, const char *suffix) {
         if (o->is_new)
                 write_head(o);
         o->is_new = false;
         text(o, o->name);
-        text(o, suffixes[o->type]);
+        text(o, suffix);
         o->n_labels = 0;
 }
 

@@ -8,7 +8,7 @@
 
 #include "api/route.h"
 
-typedef enum FamilyType { FAMILY_COUNTER, FAMILY_GAUGE, FAMILY_INFO } FamilyType;
+typedef enum FamilyType { FAMILY_COUNTER, FAMILY_GAUGE, FAMILY_INFO, FAMILY_HISTOGRAM } FamilyType;
 
 typedef struct OpenMetrics {
         JsonWriter *j;      /* used as a text buffer */
@@ -23,6 +23,8 @@ typedef struct OpenMetrics {
 void om_family(OpenMetrics *o, const char *name, FamilyType type, const char *unit, const char *help);
 /* One line: om_line(), any number of labels, one value. */
 void om_line(OpenMetrics *o);
+/* The same for histograms, whose lines differ in their names: "_bucket", "_count", "_sum". */
+void om_line_of(OpenMetrics *o, const char *suffix);
 void om_label(OpenMetrics *o, const char *name, const char *value);
 void om_label_id(OpenMetrics *o, const char *name, int64_t id); /* nothing for id < 0 */
 void om_value(OpenMetrics *o, double v);                        /* not finite: NaN */

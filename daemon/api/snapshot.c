@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The snapshot walks the catalogue, never a list of its own: a metric added there appears here. Metrics by idle state
- * go to "idle", those by cause to "wakeups", all others stand in their scope's objects by id.
+ * go to "idle", those by cause to "wakeups", the histogram to "sleep_length", all others stand in their scope's objects by id.
  */
 
 #include <string.h>
@@ -220,6 +220,31 @@ static void wakeups_write(Snapshot *w, Scope scope, uint32_t e) {
         jw_end_object(w->j);
 }
 
+/* {"1.024": sleeps of more than 0.512 us and at most that, ...}: every bucket, or null with the reason of the first. */
+static void sleep_lengths_write(Snapshot *w, Scope scope, uint32_t e, Reasons *r) {
+        const MetricSpec *m = metric_find("sleep_length");
+        MetricSum sums[SLEEP_BUCKETS] = {};
+
+        if (!metric_available(m, w->s->layout))
+                return;
+        for (uint8_t i = 0; i < SLEEP_BUCKETS; i++) {
+                metric_gather(m, w->s, scope, e, i, &sums[i]);
+                if (sums[i].n > 0)
+                        continue;
+                null_write(w->j, m->id, sums[i].reason, r);
+                return;
+        }
+        jw_key(w->j, m->id);
+        jw_begin_object(w->j);
+        for (uint8_t i = 0; i < SLEEP_BUCKETS; i++) {
+                char name[16];
+
+                field_bucket_name(i, name);
+                jw_key_i64(w->j, name, sums[i].count);
+        }
+        jw_end_object(w->j);
+}
+
 /* ---- objects ---- */
 
 static void id_write(JsonWriter *j, const char *key, int64_t id) {
@@ -263,6 +288,8 @@ static void entity_write(Snapshot *w, Scope scope, uint32_t e) {
                 idle_write(w, scope, e);
                 wakeups_write(w, scope, e);
         }
+        if (scope <= SCOPE_PACKAGE)
+                sleep_lengths_write(w, scope, e, &r);
         reasons_write(w->j, &r);
         jw_end_object(w->j);
 }

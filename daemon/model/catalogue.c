@@ -41,6 +41,7 @@
         .numerator = FIELD_##field_, .factor = 1, .flags = METRIC_MAX_UP, .sources = "msr"
 #define STATE .instance = INSTANCE_STATE
 #define CAUSE .instance = INSTANCE_CAUSE
+#define BUCKET .instance = INSTANCE_BUCKET
 
 const MetricSpec metric_catalogue[] = {
         { "avg_mhz", "Avg_MHz", FREQUENCY(APERF, CPU_NS, MHZ_TICKS_PER_NS),
@@ -93,6 +94,8 @@ const MetricSpec metric_catalogue[] = {
         { "wakeups_break_immediate", NULL, COUNTER(WAKE, CPU, WAKE_IMMEDIATE), CAUSE, .flags = METRIC_NO_POLL,
                 .sources = "idletrace",
                 .help = "Breaks after less than the state's target residency: the sign of the MONITOR errata." },
+        { "sleep_length", NULL, COUNTER(WAKE, PACKAGE, SLEEP_HIST), BUCKET, .sources = "idletrace",
+                .help = "Sleeps that ended, by length: up to the bound in us, and longer than the bound before." },
 
         { "c3", "CPU%c3", RESIDENCY(CORE, C3, CORE_TSC), .help = "Share of the time the core was granted C3." },
         { "c6", "CPU%c6", RESIDENCY(CORE, C6, CORE_TSC), .help = "Share of the time the core was granted C6." },

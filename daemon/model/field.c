@@ -5,6 +5,8 @@
  */
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cstated/field.h"
@@ -31,6 +33,21 @@ const FieldSpec *field_spec(FieldId id) {
 bool field_is_by_state(FieldId id) {
         return (id >= FIELD_IDLE_TIME && id <= FIELD_IDLE_REJECTED) ||
                 (id >= FIELD_TRACE_ENTRIES && id <= FIELD_WAKE_IMMEDIATE);
+}
+
+unsigned field_n_instances(FieldId id) {
+        if (id == FIELD_SLEEP_HIST)
+                return SLEEP_BUCKETS;
+        return field_is_by_state(id) ? IDLE_STATES_MAX : 1;
+}
+
+void field_bucket_name(uint8_t bucket, char ret[16]) {
+        uint64_t ns = 2ULL << bucket;
+
+        if (bucket >= SLEEP_BUCKETS - 1)
+                (void) snprintf(ret, 16, "+Inf");
+        else
+                (void) snprintf(ret, 16, "%u.%03u", (unsigned) (ns / 1000), (unsigned) (ns % 1000));
 }
 
 FieldId field_from_name(const char *name) {
@@ -86,7 +103,12 @@ const char *reason_name(Reason r) {
         return (unsigned) r < REASON_N ? names[r] : NULL;
 }
 
+/* Derived fields stand last, wherever their ids are, so that a machine's layout is the beginning of its samples'. */
 static int column_compare(const LayoutColumn *a, FieldId field, uint8_t instance) {
+        bool derived = field_table[field].kind == FIELD_DERIVED;
+
+        if ((field_table[a->field].kind == FIELD_DERIVED) != derived)
+                return derived ? -1 : 1;
         if (a->field != field)
                 return a->field < field ? -1 : 1;
         return (int) a->instance - (int) instance;

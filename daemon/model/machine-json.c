@@ -216,7 +216,7 @@ static int decode_column(const json_t *object, Layout *l) {
 
         if (field == FIELD_NONE || field_spec(field)->kind == FIELD_DERIVED)
                 return -EBADMSG;
-        if (decode_unsigned(json_object_get(object, "instance"), IDLE_STATES_MAX - 1, &instance) < 0 ||
+        if (decode_unsigned(json_object_get(object, "instance"), field_n_instances(field) - 1, &instance) < 0 ||
                 decode_members(object, &column_members, &c) < 0)
                 return -EBADMSG;
         if (c.width < 1 || c.width > 64 || !(c.scale > 0))

@@ -64,7 +64,7 @@ bool metric_counts_instance(
         const IdleSet *set;
 
         if (!field_is_by_state(field))
-                return instance == 0;
+                return instance < field_n_instances(field);
         set = machine_idle_set(machine, entity);
         /* Without cpuidle idletrace counts the default idle loop as state 1 and polling as state 0. */
         if (!set)
@@ -118,13 +118,14 @@ static Reason slot_read(const Gather *g, const LayoutColumn *c, uint32_t e, int6
 /* The numerator of one entity: a slot, or the sum over the idle states that count. */
 static Reason numerator_read(const Gather *g, FieldId field, uint32_t e, double *ret, int64_t *ret_count) {
         const Layout *l = g->s->layout;
-        unsigned from = 0, to = field_is_by_state(field) ? IDLE_STATES_MAX : 1;
+        bool one = g->m->instance == INSTANCE_STATE || g->m->instance == INSTANCE_BUCKET;
+        unsigned from = 0, to = field_n_instances(field);
         bool found = false;
         int64_t v = 0;
 
         *ret = 0;
         *ret_count = 0;
-        if (g->m->instance == INSTANCE_STATE)
+        if (one)
                 from = g->instance, to = from + 1;
         for (unsigned k = from; k < to; k++) {
                 const LayoutColumn *c = layout_find(l, field, (uint8_t) k);
@@ -132,7 +133,7 @@ static Reason numerator_read(const Gather *g, FieldId field, uint32_t e, double 
 
                 if (!c)
                         continue;
-                if (g->m->instance != INSTANCE_STATE &&
+                if (!one &&
                         !metric_counts_instance(g->m, g->s->machine, field, e, (uint8_t) k))
                         continue;
                 r = slot_read(g, c, e, &v);

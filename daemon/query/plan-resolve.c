@@ -139,6 +139,17 @@ static int add_slots(Resolve *r, const Term *t, uint8_t instance, uint32_t e) {
  */
 static const char *const nameless[] = { "POLL", "IDLE" };
 
+static int bucket_index(const char *name) {
+        for (uint8_t i = 0; i < SLEEP_BUCKETS; i++) {
+                char bucket[16];
+
+                field_bucket_name(i, bucket);
+                if (strcmp(bucket, name) == 0)
+                        return i;
+        }
+        return -1;
+}
+
 static int state_index(const Machine *m, uint32_t cpu, const char *name) {
         if (machine_idle_set(m, cpu))
                 return machine_state_index(m, cpu, name);
@@ -152,10 +163,10 @@ static int state_index(const Machine *m, uint32_t cpu, const char *name) {
 static int add_entity(Resolve *r, const MetricSpec *m, const Term *t, const char *state, uint32_t e) {
         int code = 0;
 
-        if (!field_is_by_state(t->num))
+        if (field_n_instances(t->num) == 1)
                 return add_slots(r, t, 0, e);
         if (state[0]) {
-                int i = state_index(r->machine, e, state);
+                int i = field_is_by_state(t->num) ? state_index(r->machine, e, state) : bucket_index(state);
 
                 return i < 0 ? 0 : add_slots(r, t, (uint8_t) i, e);
         }
@@ -295,6 +306,19 @@ static int resolve_states(Resolve *r, const MetricSpec *m, Scope scope, const Te
         return resolve_nameless(r, m, scope, terms, n_terms);
 }
 
+/* A group for each bucket of a histogram. */
+static int resolve_buckets(Resolve *r, const MetricSpec *m, Scope scope, const Term *terms, size_t n_terms) {
+        int code = 0;
+
+        for (uint8_t i = 0; i < SLEEP_BUCKETS && code == 0; i++) {
+                char name[16];
+
+                field_bucket_name(i, name);
+                code = resolve_group(r, m, scope, name, terms, n_terms);
+        }
+        return code;
+}
+
 static int resolve_metric(Resolve *r, const MetricSpec *m) {
         const QuerySpec *q = r->plan->spec;
         Scope own = m->flags & METRIC_SUM_FIELDS ? m->scope : metric_scope(m, r->layout);
@@ -308,9 +332,12 @@ static int resolve_metric(Resolve *r, const MetricSpec *m) {
         n = metric_terms(m, r->layout, terms);
         for (; sorted < n && code == 0; sorted++)
                 code = term_sort(r, &terms[sorted], scope);
-        if (code == 0)
-                code = m->instance == INSTANCE_STATE ? resolve_states(r, m, scope, terms, n)
-                                                     : resolve_group(r, m, scope, "", terms, n);
+        if (code == 0 && m->instance == INSTANCE_STATE)
+                code = resolve_states(r, m, scope, terms, n);
+        else if (code == 0 && m->instance == INSTANCE_BUCKET)
+                code = resolve_buckets(r, m, scope, terms, n);
+        else if (code == 0)
+                code = resolve_group(r, m, scope, "", terms, n);
         for (size_t i = 0; i < n; i++) {
                 free(terms[i].order);
                 free(terms[i].first);

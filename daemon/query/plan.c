@@ -38,14 +38,18 @@ static void want_field(Plan *p, FieldId field) {
 }
 
 int plan_init(Plan *p, const QuerySpec *spec) {
-        *p = (Plan){ .spec = spec, .n_metrics = spec->n_metrics > 0 ? spec->n_metrics : metric_catalogue_n };
-        p->metrics = calloc(p->n_metrics, sizeof(*p->metrics));
+        size_t n = spec->n_metrics > 0 ? spec->n_metrics : metric_catalogue_n;
+
+        *p = (Plan){ .spec = spec };
+        p->metrics = calloc(n, sizeof(*p->metrics));
         if (!p->metrics)
                 return -ENOMEM;
-        for (size_t i = 0; i < p->n_metrics; i++) {
+        for (size_t i = 0; i < n; i++) {
                 const MetricSpec *m = spec->n_metrics > 0 ? spec->metrics[i] : &metric_catalogue[i];
 
-                p->metrics[i] = m;
+                if (spec->n_metrics == 0 && m->instance == INSTANCE_BUCKET)
+                        continue; /* histograms are shown to who asks for them */
+                p->metrics[p->n_metrics++] = m;
                 want_field(p, m->numerator);
                 want_field(p, m->denominator);
                 want_field(p, m->alt_numerator);

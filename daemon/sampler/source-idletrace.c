@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/idle-sleeps.h"
 #include "sampler/idle-trace.h"
 #include "sampler/source.h"
 
@@ -26,6 +27,7 @@ typedef struct IdletraceSource {
         IdleTrace *trace;
         bool recording;
         IdletraceTotals *before; /* by CPU of the machine */
+        IdleSleeps sleeps;
 } IdletraceSource;
 
 static const FieldId idletrace_fields[] = {
@@ -38,6 +40,7 @@ static Source *idletrace_close(Source *source) {
         if (!s)
                 return NULL;
         (void) idle_trace_free(s->trace);
+        idle_sleeps_deinit(&s->sleeps);
         free(s->before);
         free(s);
         return NULL;
@@ -63,9 +66,17 @@ static int add_default_states(Machine *m) {
         return 0;
 }
 
+static void add_column(Machine *m, uint8_t index, FieldId field, uint8_t instance, SourceStatus *status) {
+        LayoutColumn *c = layout_add(&m->layout, field, instance);
+
+        if (!c)
+                return;
+        c->source = index;
+        status->n_counters++;
+}
+
 static int add_columns(Machine *m, uint8_t index, SourceStatus *status) {
         uint32_t n_states = 0;
-        LayoutColumn *c;
         int r;
 
         r = add_default_states(m);
@@ -75,13 +86,11 @@ static int add_columns(Machine *m, uint8_t index, SourceStatus *status) {
                 n_states = MAX(n_states, m->idle_sets[i].n_states);
         status->n_counters = 0;
         for (uint32_t state = 0; state < MIN(n_states, (uint32_t) IDLE_STATES_MAX); state++)
-                for (size_t f = 0; f < ARRAY_SIZE(idletrace_fields); f++) {
-                        c = layout_add(&m->layout, idletrace_fields[f], (uint8_t) state);
-                        if (!c)
-                                continue;
-                        c->source = index;
-                        status->n_counters++;
-                }
+                for (size_t f = 0; f < ARRAY_SIZE(idletrace_fields); f++)
+                        add_column(m, index, idletrace_fields[f], (uint8_t) state, status);
+        for (uint8_t bucket = 0; bucket < SLEEP_BUCKETS; bucket++)
+                add_column(m, index, FIELD_SLEEP_HIST, bucket, status);
+        add_column(m, index, FIELD_SLEEP_NS, 0, status);
         return 0;
 }
 
@@ -124,7 +133,9 @@ static int idletrace_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret
         if (!s)
                 return -ENOMEM;
         s->source = (Source){ .ops = &source_ops_idletrace, .index = index };
-        r = idle_trace_new(possible_cpus(sysfs, m), false, &s->trace);
+        r = idle_sleeps_init(&s->sleeps, possible_cpus(sysfs, m));
+        if (r == 0)
+                r = idle_trace_new(s->sleeps.n_cpus, false, &s->trace);
         if (r < 0) {
                 (void) idletrace_close(&s->source);
                 if (r == -ENOMEM)
@@ -152,7 +163,10 @@ static int idletrace_reprobe(Source *source, Machine *m, SourceStatus *status) {
 
 static int idletrace_open(Source *source, const Machine *m) {
         IdletraceSource *s = (IdletraceSource *) source;
+        int r = idle_sleeps_set_machine(&s->sleeps, m);
 
+        if (r < 0)
+                return r;
         free(s->before);
         s->before = calloc(m->n_cpus + 1, sizeof(*s->before));
         if (!s->before)
@@ -177,14 +191,14 @@ static int idletrace_open(Source *source, const Machine *m) {
         return 0;
 }
 
-static void put(SourceTurn *turn, FieldId field, uint8_t state, uint32_t cpu, uint64_t value, Reason reason) {
+static void put(SourceTurn *turn, FieldId field, uint8_t instance, uint32_t e, uint64_t value, Reason reason) {
         uint8_t *reasons;
-        uint64_t *values = source_values(turn, field, state, &reasons);
+        uint64_t *values = source_values(turn, field, instance, &reasons);
 
         if (!values)
                 return;
-        values[cpu] = value;
-        reasons[cpu] = (uint8_t) reason;
+        values[e] = value;
+        reasons[e] = (uint8_t) reason;
 }
 
 static void read_state(SourceTurn *turn, const struct idle_trace_slot *slot, const IdleTraceReading *r, uint32_t cpu,
@@ -227,6 +241,16 @@ static void read_activity(IdletraceSource *s, SourceTurn *turn, const IdleTraceR
                 a->evidence |= ACTIVITY_TRACE;
 }
 
+static void put_sleeps(const IdletraceSource *s, SourceTurn *turn) {
+        for (uint32_t i = 0; i < turn->machine->n_packages; i++) {
+                const SleepsOfPackage *p = idle_sleeps_of(&s->sleeps, i);
+
+                for (uint8_t b = 0; b < SLEEP_BUCKETS; b++)
+                        put(turn, FIELD_SLEEP_HIST, b, i, p->buckets[b], REASON_NONE);
+                put(turn, FIELD_SLEEP_NS, 0, i, p->ns, REASON_NONE);
+        }
+}
+
 static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status) {
         IdletraceSource *s = (IdletraceSource *) source;
         const Machine *m = turn->machine;
@@ -242,7 +266,9 @@ static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status
                 for (uint8_t state = 0; state < IDLE_STATES_MAX; state++)
                         read_state(turn, slot, &reading, i, n_states, state);
                 read_activity(s, turn, &reading, i);
+                idle_sleeps_add(&s->sleeps, m, i, slot);
         }
+        put_sleeps(s, turn);
         return 0;
 }
 

@@ -41,7 +41,7 @@ void rollup_ratio_column(const RollupRatio *ratio, double num_scale, const int64
         const uint8_t *num_reasons, const int64_t *den, const uint8_t *den_reasons, size_t n, int64_t *ret,
         uint8_t *ret_reasons);
 
-/* Whether rollups keep m2, min and max of the field: not of clocks and of numerators whose ratio is kept. */
+/* Whether rollups keep m2, min and max of the field: not of clocks, histograms and numerators whose ratio is kept. */
 bool rollup_has_spread(FieldId field);
 /* Whether the field's instances are idle states, named by the CPU's idle set. */
 bool rollup_is_by_state(FieldId field);

@@ -44,6 +44,7 @@ typedef enum MetricUnit {
 typedef enum MetricInstance {
         INSTANCE_NONE,
         INSTANCE_STATE, /* an idle state of the CPU; instance = state index, named by the machine's idle sets */
+        INSTANCE_BUCKET, /* a bucket of a histogram, named by its upper bound (field_bucket_name()) */
         INSTANCE_CAUSE, /* one of wakeups' causes: its fields are counted by idle state and added up */
 } MetricInstance;
 

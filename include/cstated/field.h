@@ -148,7 +148,10 @@ typedef enum FieldUnit {
         X(RATIO_C6, "ratio_c6", CORE, DERIVED, COUNT, 64, NONE) \
         X(RATIO_PC6, "ratio_pc6", PACKAGE, DERIVED, COUNT, 64, NONE) \
         X(RATIO_PKG_WATTS, "ratio_pkg_watts", PACKAGE, DERIVED, COUNT, 64, NONE) \
-        X(RATIO_RAM_WATTS, "ratio_ram_watts", PACKAGE, DERIVED, COUNT, 64, NONE)
+        X(RATIO_RAM_WATTS, "ratio_ram_watts", PACKAGE, DERIVED, COUNT, 64, NONE) \
+        /* package: idletrace, sleeps of its CPUs that ended (polling is no sleep), by length, and their time */ \
+        X(SLEEP_HIST, "sleep_hist", PACKAGE, COUNTER, COUNT, 64, NONE) \
+        X(SLEEP_NS, "sleep_ns", PACKAGE, COUNTER, NS, 64, NONE)
 
 typedef enum FieldId {
 #define X(id, name, scope, kind, unit, width, span) FIELD_##id,
@@ -170,20 +173,25 @@ typedef struct FieldSpec {
 const FieldSpec *field_spec(FieldId id);
 /* True where a field has one column for each idle state (instance = state index). */
 bool field_is_by_state(FieldId id);
+/* How many columns a field may have: one for each idle state, for each bucket of a histogram, or just one. */
+unsigned field_n_instances(FieldId id);
+/* The upper bound of a bucket of sleep lengths in us: "0.002" (2 ns), ..., "2147483.648", "+Inf"; 16 bytes hold each. */
+void field_bucket_name(uint8_t bucket, char ret[16]);
 /* FIELD_NONE where no field has that name. */
 FieldId field_from_name(const char *name);
 
 /*
- * A layout says which columns a frame, sample or chunk carries, in which order: (field, instance) ascending, each
- * with one value for every entity of the field's scope, in the machine's order. Value of column c, entity e:
- * values[column[c].offset + e].
+ * A layout says which columns a frame, sample or chunk carries, in which order: (field, instance) ascending, derived
+ * fields last, each with one value for every entity of the field's scope, in the machine's order. Value of column c,
+ * entity e: values[column[c].offset + e].
  */
 #define LAYOUT_COLUMNS_MAX 256
 #define IDLE_STATES_MAX 16 /* the kernel has up to 10 (CPUIDLE_STATE_MAX) today */
+#define SLEEP_BUCKETS 32   /* bucket b: sleeps of [2^b, 2^(b+1)) ns; the last one is open */
 
 typedef struct LayoutColumn {
         FieldId field;
-        uint8_t instance;  /* idle state index, else 0 */
+        uint8_t instance;  /* idle state index, bucket of a histogram, else 0 */
         uint8_t width;     /* bits of the counter as read */
         uint64_t range;    /* the counter wraps from range-1 to 0 (powercap: max_energy_range + 1); 0: 2^width */
         double scale;      /* base units (J, s) a native unit; 1 elsewhere */

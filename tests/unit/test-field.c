@@ -49,12 +49,45 @@ static void test_layout_offsets(void **state) {
         assert_null(layout_find(&l, FIELD_C7, 0));
 }
 
+/* Whatever a sample derives stands behind all that was read. */
+static void test_derived_last(void **state) {
+        Layout l = { .n_entities = { [SCOPE_SYSTEM] = 1, [SCOPE_PACKAGE] = 2, [SCOPE_CPU] = 4 } };
+
+        assert_non_null(layout_add(&l, FIELD_SELF_READS, 0));
+        assert_non_null(layout_add(&l, FIELD_SLEEP_NS, 0));
+        assert_non_null(layout_add(&l, FIELD_BOUND_BREAK, 0));
+        assert_non_null(layout_add(&l, FIELD_IRQ, 0));
+        layout_finish(&l);
+        assert_int_equal(layout_find(&l, FIELD_IRQ, 0)->offset, 0);
+        assert_int_equal(layout_find(&l, FIELD_SLEEP_NS, 0)->offset, 4);
+        assert_int_equal(layout_find(&l, FIELD_BOUND_BREAK, 0)->offset, 6);
+        assert_int_equal(layout_find(&l, FIELD_SELF_READS, 0)->offset, 10);
+}
+
+static void test_instances(void **state) {
+        char name[16];
+
+        assert_int_equal(field_n_instances(FIELD_C6), 1);
+        assert_int_equal(field_n_instances(FIELD_TRACE_NS), IDLE_STATES_MAX);
+        assert_int_equal(field_n_instances(FIELD_SLEEP_HIST), SLEEP_BUCKETS);
+        field_bucket_name(0, name);
+        assert_string_equal(name, "0.002");
+        field_bucket_name(9, name);
+        assert_string_equal(name, "1.024");
+        field_bucket_name(30, name);
+        assert_string_equal(name, "2147483.648");
+        field_bucket_name(31, name);
+        assert_string_equal(name, "+Inf");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_names_round_trip),
                 cmocka_unit_test(test_spans_share_their_field_scope),
                 cmocka_unit_test(test_scopes),
                 cmocka_unit_test(test_layout_offsets),
+                cmocka_unit_test(test_derived_last),
+                cmocka_unit_test(test_instances),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
