@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "client/conn.h"
@@ -16,6 +15,7 @@
 #include "cstated/timespan.h"
 
 #define WIDTH_PLAIN 200
+#define CONTROL_C 3
 #define RETRY_MIN_USEC (20 * USEC_PER_MSEC)
 
 const struct option options_top[] = {
@@ -52,7 +52,7 @@ static void print_help(void) {
              "Keys: q quit; s, S next and previous sort; h u b w 6 d c sort by hot, busy,\n"
              "break, wake, c6, demotion, cpu; r reverse; / filter (Esc: none); space pause;\n"
              "arrows, Page Up/Down, Home scroll.\n"
-             "It costs one request an interval: about 1 ms of CPU for 64 CPUs.");
+             "It costs one request an interval: about 5 ms of CPU for 64 CPUs.");
 }
 
 static int parse_sort(const char *text, TopSort *ret) {
@@ -226,11 +226,13 @@ static bool sort_key(TopView *v, int key) {
 static bool take_key(Top *t, int key, unsigned height) {
         TopView *v = &t->view;
 
+        if (key == SCREEN_KEY_END)
+                return false;
         if (v->typing) {
                 type_filter(v, key);
                 return true;
         }
-        if (key == 'q' || key == 'Q' || key == 3)
+        if (key == 'q' || key == 'Q' || key == CONTROL_C)
                 return false;
         if (key == '/') {
                 v->typing = true;
@@ -248,15 +250,13 @@ static bool take_key(Top *t, int key, unsigned height) {
 
 /* ---- loops ---- */
 
-static int draw(Top *t) {
+static int draw(Top *t, Screen *s) {
         unsigned width, height;
         int r;
 
         screen_size(&width, &height);
         r = top_render(&t->view, t->snapshot, width, height, &t->frame);
-        if (r == 0)
-                screen_draw(&t->frame);
-        return r;
+        return r == 0 ? screen_draw(s, &t->frame) : r;
 }
 
 static int wait_ms(const Top *t) {
@@ -267,32 +267,41 @@ static int wait_ms(const Top *t) {
         return t->due_usec > now ? (int) MIN((t->due_usec - now) / USEC_PER_MSEC + 1, 60000ULL) : 0;
 }
 
-/* CTL_EXIT_*, after the terminal is itself again. */
-static int run_screen(Top *t) {
+/* Until the end, or -1 with what fetch() returned. */
+static int loop_screen(Top *t, Screen *s, int *ret_fetch) {
         unsigned width, height;
-        int r = draw(t);
+        int r = draw(t, s);
 
         while (r >= 0 && (t->n_iterations == 0 || t->n_shown < t->n_iterations)) {
-                int key = screen_key(wait_ms(t));
+                int key = screen_key(s, wait_ms(t));
                 bool changed = key != SCREEN_KEY_NONE;
 
                 screen_size(&width, &height);
                 if (changed && !take_key(t, key, height))
                         break;
                 if (!t->view.paused && now_usec(CLOCK_REALTIME) >= t->due_usec) {
-                        r = fetch(t);
-                        if (r < 0)
+                        *ret_fetch = fetch(t);
+                        if (*ret_fetch < 0)
                                 break;
-                        t->n_shown += r > 0;
-                        changed |= r > 0;
+                        t->n_shown += *ret_fetch > 0;
+                        changed |= *ret_fetch > 0;
                 }
-                r = changed ? draw(t) : 0;
+                r = changed ? draw(t, s) : 0;
         }
-        screen_close();
-        if (r < 0 && r != -ENOMEM)
-                /* what was said about it went with the alternate screen */
-                return fetch(t) < 0 ? -r : CTL_EXIT_FAILURE;
-        return r < 0 ? CTL_EXIT_FAILURE : CTL_EXIT_OK;
+        return r;
+}
+
+static int run_screen(Top *t, Screen *s) {
+        int fetched = 0, r;
+
+        r = loop_screen(t, s, &fetched);
+        (void) screen_close(s);
+        if (fetched < 0) /* what was said about it went with the alternate screen */
+                return fetch(t) < 0 ? -fetched : CTL_EXIT_FAILURE;
+        if (r >= 0)
+                return CTL_EXIT_OK;
+        ctl_error("the terminal: %s", strerror(-r));
+        return CTL_EXIT_FAILURE;
 }
 
 static int run_plain(Top *t) {
@@ -325,6 +334,7 @@ int cmd_top(const Ctl *ctl, int argc, char **argv) {
         _cleanup_(conn_closep) Conn *conn = NULL;
         Top t = { .is_local = ctl->local, .view.own_percent = -1 };
         json_t *snapshot;
+        Screen *screen;
         int r;
 
         r = parse_options(argc, argv, &t);
@@ -346,7 +356,8 @@ int cmd_top(const Ctl *ctl, int argc, char **argv) {
         t.conn = conn;
         take_snapshot(&t, snapshot);
         t.view.place = ctl->local ? "this machine" : ctl->connect;
-        r = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && screen_open() ? run_screen(&t) : run_plain(&t);
+        screen = screen_open();
+        r = screen ? run_screen(&t, screen) : run_plain(&t);
         json_decref(t.snapshot);
         top_frame_deinit(&t.frame);
         return r;
