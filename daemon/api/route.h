@@ -44,7 +44,10 @@ typedef struct Request {
 /* A body that comes in pieces. */
 typedef struct ReplyStream ReplyStream;
 struct ReplyStream {
-        /* Appends the next piece to j (cleared by the caller). 1: more to come; 0: that was the last; 2: nothing yet, call again; <0: broken off. Works at most ~20 ms. */
+        /*
+         * Appends the next piece to j (cleared by the caller). 1: more to come; 0: that was the last; 2: nothing
+         * yet, call again; <0: broken off. Works at most ~20 ms.
+         */
         int (*next)(ReplyStream *s, JsonWriter *j);
         void (*free)(ReplyStream *s);
 };
@@ -65,4 +68,5 @@ int route_handle(Service *s, const Request *q, Reply *ret);
 /* Splits "a=1&b=%20" in place into at most max parameters; -EINVAL malformed escape, -E2BIG too many. */
 int route_parse_query_string(char *s, QueryParam *params, size_t max, size_t *ret_n);
 /* {"error":{"code","message","param"}} with that status. */
-int reply_error(Reply *ret, int status, const char *code, const char *param, const char *format, ...) _printf_(5, 6);
+int reply_error(Reply *ret, int status, const char *code, const char *param, const char *format, ...)
+        _printf_(5, 6);

@@ -99,7 +99,12 @@ void jw_end_array(JsonWriter *j) {
 
 /* Length of the valid UTF-8 sequence at s, 0 where there is none. */
 static size_t utf8_length(const unsigned char *s, size_t n) {
-        size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+        size_t length = s[0] < 0x80   ? 1
+                        : s[0] < 0xc2 ? 0
+                        : s[0] < 0xe0 ? 2
+                        : s[0] < 0xf0 ? 3
+                        : s[0] < 0xf5 ? 4
+                                      : 0;
 
         if (length == 0 || length > n)
                 return 0;
@@ -114,7 +119,9 @@ static size_t utf8_length(const unsigned char *s, size_t n) {
 }
 
 static void jw_escape(JsonWriter *j, unsigned char c) {
-        static const char short_forms[] = { ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
+        static const char short_forms[] = {
+                ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'
+        };
 
         if (c == '"' || c == '\\')
                 jw_printf(j, "\\%c", c);

@@ -4,7 +4,8 @@
 /*
  * A small streaming JSON writer into a growing buffer. Numbers never depend on the locale; non-finite is null; a u64
  * never passes through a double; strings are escaped and invalid UTF-8 becomes U+FFFD, so that the output always
- * parses (jansson owns the json_ prefix; ours is jw_). A failed allocation is remembered (jw_error) and further calls do nothing.
+ * parses (jansson owns the json_ prefix; ours is jw_). A failed allocation is remembered (jw_error) and further
+ * calls do nothing.
  */
 
 #include <stdbool.h>

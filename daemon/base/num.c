@@ -36,7 +36,8 @@ static int parse_digits(const char *s, unsigned base, uint64_t *ret) {
 
                 if (d < 0)
                         return -EINVAL;
-                if (__builtin_mul_overflow(v, (uint64_t) base, &v) || __builtin_add_overflow(v, (uint64_t) d, &v)) {
+                if (__builtin_mul_overflow(v, (uint64_t) base, &v) ||
+                        __builtin_add_overflow(v, (uint64_t) d, &v)) {
                         /* Garbage behind an overflow is still garbage. */
                         for (s++; *s; s++)
                                 if (digit_value(*s, base) < 0)

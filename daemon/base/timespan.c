@@ -133,8 +133,8 @@ static int64_t days_from_civil(int64_t year, unsigned month, unsigned day) {
         era = (year >= 0 ? year : year - 399) / 400;
         year_of_era = (unsigned) (year - era * 400);
         day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-        return era * 146097 + (int64_t) (year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year) -
-                719468;
+        return era * 146097 +
+               (int64_t) (year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year) - 719468;
 }
 
 static void civil_from_days(int64_t days, int64_t *year, unsigned *month, unsigned *day) {
@@ -208,7 +208,8 @@ static int parse_rfc3339(const char *s, uint64_t *ret_usec) {
         if (*s != 'T' && *s != 't' && *s != ' ')
                 return -EINVAL;
         s++;
-        if (!scan_digits(&s, 2, ':', &hour) || !scan_digits(&s, 2, ':', &minute) || !scan_digits(&s, 2, 0, &second))
+        if (!scan_digits(&s, 2, ':', &hour) || !scan_digits(&s, 2, ':', &minute) ||
+                !scan_digits(&s, 2, 0, &second))
                 return -EINVAL;
         if (*s == '.') {
                 s++;
@@ -219,8 +220,8 @@ static int parse_rfc3339(const char *s, uint64_t *ret_usec) {
                         micros += (unsigned) (*s - '0') * scale;
                 }
         }
-        if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || hour > 23 || minute > 59 ||
-                second > 60 || !scan_offset(s, &offset))
+        if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || hour > 23 ||
+                minute > 59 || second > 60 || !scan_offset(s, &offset))
                 return -EINVAL;
         sec = days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset;
         if (sec < 0 || sec > YEAR_9999_SEC)

@@ -113,7 +113,8 @@ static bool gather_count(const MetricSpec *m, const Sample *s, uint32_t cpu, int
 /* The idle state most of whose entries the CPU made: where a storm lives. */
 static const char *busiest_state(const Sample *s, uint32_t cpu) {
         const Machine *m = s->machine;
-        const IdleSet *set = m->cpus[cpu].idle_set < m->n_idle_sets ? &m->idle_sets[m->cpus[cpu].idle_set] : NULL;
+        const IdleSet *set =
+                m->cpus[cpu].idle_set < m->n_idle_sets ? &m->idle_sets[m->cpus[cpu].idle_set] : NULL;
         const char *name = "?";
         int64_t most = -1;
 
@@ -122,7 +123,8 @@ static const char *busiest_state(const Sample *s, uint32_t cpu) {
 
                 if (!c)
                         c = layout_find(s->layout, FIELD_IDLE_USAGE, (uint8_t) i);
-                if (!c || set->states[i].is_poll || s->reasons[c->offset + cpu] || s->values[c->offset + cpu] <= most)
+                if (!c || set->states[i].is_poll || s->reasons[c->offset + cpu] ||
+                        s->values[c->offset + cpu] <= most)
                         continue;
                 most = s->values[c->offset + cpu];
                 name = set->states[i].name;
@@ -136,19 +138,20 @@ static Verdict judge_breaks(const AlarmRules *rules, const Sample *s, uint32_t c
         int64_t exits, breaks;
         double rate;
 
-        if (!gather_count(metric_find("wakeups"), s, cpu, &exits) || !gather_count(breaks_metric, s, cpu, &breaks) ||
-                s->h.dt_ns == 0)
+        if (!gather_count(metric_find("wakeups"), s, cpu, &exits) ||
+                !gather_count(breaks_metric, s, cpu, &breaks) || s->h.dt_ns == 0)
                 return VERDICT_NONE;
         rate = (double) breaks * 1e9 / (double) s->h.dt_ns;
-        if (rate <= (double) rules->break_rate || (double) breaks * 1e4 <= (double) exits * (double) rules->break_share_permyriad)
+        if (rate <= (double) rules->break_rate ||
+                (double) breaks * 1e4 <= (double) exits * (double) rules->break_share_permyriad)
                 return VERDICT_GOOD;
         if (rate > w->weight) {
                 w->weight = rate;
                 w->cpu = cpu;
                 method = metric_method(breaks_metric, s->layout);
-                (void) snprintf(w->what, sizeof(w->what), "%.0f breaks/s of %.0f idle exits/s in %s%s%s%s", rate,
-                        (double) exits * 1e9 / (double) s->h.dt_ns, busiest_state(s, cpu), method ? " (" : "",
-                        method ? method : "", method ? ")" : "");
+                (void) snprintf(w->what, sizeof(w->what), "%.0f breaks/s of %.0f idle exits/s in %s%s%s%s",
+                        rate, (double) exits * 1e9 / (double) s->h.dt_ns, busiest_state(s, cpu),
+                        method ? " (" : "", method ? method : "", method ? ")" : "");
         }
         return VERDICT_BAD;
 }
@@ -171,17 +174,19 @@ static Verdict judge_deep_idle(const AlarmRules *rules, const Sample *s, uint32_
                 return VERDICT_NONE;
         has_c6 = core_value(s, FIELD_C6, core, &c6);
         has_c7 = core_value(s, FIELD_C7, core, &c7);
-        if ((!has_c6 && !has_c7) || !core_value(s, FIELD_DEMOTION, core, &lost) || !core_value(s, FIELD_CORE_TSC, core, &span) ||
-                span <= 0)
+        if ((!has_c6 && !has_c7) || !core_value(s, FIELD_DEMOTION, core, &lost) ||
+                !core_value(s, FIELD_CORE_TSC, core, &span) || span <= 0)
                 return VERDICT_NONE;
         granted = c6 + c7;
         requested = lost + granted;
-        if (requested < REQUESTED_MIN_SHARE * span || granted * 1e4 >= requested * (double) rules->deep_idle_share_permyriad)
+        if (requested < REQUESTED_MIN_SHARE * span ||
+                granted * 1e4 >= requested * (double) rules->deep_idle_share_permyriad)
                 return VERDICT_GOOD;
         if (lost / span > w->weight) {
                 w->weight = lost / span;
                 w->cpu = cpu;
-                (void) snprintf(w->what, sizeof(w->what), "C6 or deeper requested %.1f %% of the time, granted %.1f %%",
+                (void) snprintf(w->what, sizeof(w->what),
+                        "C6 or deeper requested %.1f %% of the time, granted %.1f %%",
                         100 * requested / span, 100 * granted / span);
         }
         return VERDICT_BAD;
@@ -199,7 +204,8 @@ static void judge_all(Alarms *a, AlarmKind kind, const AlarmRules *rules, const 
 
         for (uint32_t i = 0; i < a->n_cpus; i++) {
                 Worst here = *w;
-                Verdict v = kind == ALARM_BREAK_STORM ? judge_breaks(rules, s, i, &here) : judge_deep_idle(rules, s, i, &here);
+                Verdict v = kind == ALARM_BREAK_STORM ? judge_breaks(rules, s, i, &here)
+                                                      : judge_deep_idle(rules, s, i, &here);
 
                 if (v == VERDICT_GOOD)
                         c->runs[i] = 0;
@@ -213,15 +219,17 @@ static void judge_all(Alarms *a, AlarmKind kind, const AlarmRules *rules, const 
         }
 }
 
-static void tell_begin(AlarmKind kind, const AlarmRules *rules, const Machine *m, const Worst *w, AlarmEvent *ret) {
+static void tell_begin(
+        AlarmKind kind, const AlarmRules *rules, const Machine *m, const Worst *w, AlarmEvent *ret) {
         *ret = (AlarmEvent){ .kind = kind, .begins = true, .cpu = m->cpus[w->cpu].id };
-        (void) snprintf(ret->text, sizeof(ret->text), "CPU %" PRIu32 ": %s; %" PRIu32 " %s%s", m->cpus[w->cpu].id, w->what, w->n,
+        (void) snprintf(ret->text, sizeof(ret->text), "CPU %" PRIu32 ": %s; %" PRIu32 " %s%s",
+                m->cpus[w->cpu].id, w->what, w->n,
                 kind == ALARM_BREAK_STORM ? (w->n == 1 ? "CPU" : "CPUs") : (w->n == 1 ? "core" : "cores"),
                 rules->unmitigated ? "; this CPU's MONITOR erratum is not worked around" : "");
 }
 
-static bool condition_step(Condition *c, AlarmKind kind, const AlarmRules *rules, const Machine *m, const Worst *w,
-        AlarmEvent *ret) {
+static bool condition_step(Condition *c, AlarmKind kind, const AlarmRules *rules, const Machine *m,
+        const Worst *w, AlarmEvent *ret) {
         if (w->n > 0) {
                 bool news = !c->active || w->n >= 2 * c->n_told;
 

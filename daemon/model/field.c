@@ -167,8 +167,8 @@ const LayoutColumn *layout_find(const Layout *l, FieldId field, uint8_t instance
 }
 
 static bool column_equal(const LayoutColumn *a, const LayoutColumn *b) {
-        return a->field == b->field && a->instance == b->instance && a->width == b->width && a->range == b->range &&
-                memcmp(&a->scale, &b->scale, sizeof(a->scale)) == 0;
+        return a->field == b->field && a->instance == b->instance && a->width == b->width &&
+               a->range == b->range && memcmp(&a->scale, &b->scale, sizeof(a->scale)) == 0;
 }
 
 bool layout_equal(const Layout *a, const Layout *b) {

@@ -250,9 +250,11 @@ static int decode_machine(const json_t *root, Machine *m) {
         int r = decode_members(root, &machine_members, m);
 
         if (r == 0)
-                r = DECODE_ARRAY(root, "packages", &package_members, MACHINE_CPUS_MAX, &m->packages, &m->n_packages);
+                r = DECODE_ARRAY(
+                        root, "packages", &package_members, MACHINE_CPUS_MAX, &m->packages, &m->n_packages);
         if (r == 0)
-                r = DECODE_ARRAY(root, "modules", &module_members, MACHINE_CPUS_MAX, &m->modules, &m->n_modules);
+                r = DECODE_ARRAY(
+                        root, "modules", &module_members, MACHINE_CPUS_MAX, &m->modules, &m->n_modules);
         if (r == 0)
                 r = DECODE_ARRAY(root, "cores", &core_members, MACHINE_CPUS_MAX, &m->cores, &m->n_cores);
         if (r == 0)

@@ -16,7 +16,8 @@ static bool packages_ok(const Machine *m) {
 
                 if (p->first_cpu >= m->n_cpus || m->cpus[p->first_cpu].package != i || p->die < -1)
                         return false;
-                if (i > 0 && (p[-1].package > p->package || (p[-1].package == p->package && p[-1].die >= p->die)))
+                if (i > 0 &&
+                        (p[-1].package > p->package || (p[-1].package == p->package && p[-1].die >= p->die)))
                         return false;
         }
         return true;
@@ -42,7 +43,8 @@ static bool modules_ok(const Machine *m) {
         for (uint32_t i = 0; i < m->n_modules; i++) {
                 const MachineModule *c = &m->modules[i];
 
-                if (c->package >= m->n_packages || c->first_cpu >= m->n_cpus || m->cpus[c->first_cpu].module != i)
+                if (c->package >= m->n_packages || c->first_cpu >= m->n_cpus ||
+                        m->cpus[c->first_cpu].module != i)
                         return false;
                 if (i > 0 && (c[-1].package > c->package || (c[-1].package == c->package && c[-1].id >= c->id)))
                         return false;
@@ -57,7 +59,8 @@ static bool cpu_ok(const Machine *m, uint32_t i) {
                 return false;
         if (c->package >= m->n_packages || c->core >= m->n_cores || m->cores[c->core].package != c->package)
                 return false;
-        if (c->module != UINT32_MAX && (c->module >= m->n_modules || m->modules[c->module].package != c->package))
+        if (c->module != UINT32_MAX &&
+                (c->module >= m->n_modules || m->modules[c->module].package != c->package))
                 return false;
         if (c->idle_set != UINT16_MAX && c->idle_set >= m->n_idle_sets)
                 return false;

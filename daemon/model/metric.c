@@ -237,8 +237,8 @@ static const char *state_name(const Machine *m, uint32_t cpu, uint8_t instance) 
         return set && instance < set->n_states ? set->states[instance].name : NULL;
 }
 
-static void gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance, const char *state,
-        MetricSum *sum) {
+static void gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance,
+        const char *state, MetricSum *sum) {
         Gather g = { .m = m, .s = s, .state = state };
         uint32_t n = sum->n;
         Scope own;
@@ -271,7 +271,8 @@ static void gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e
         sum->weight += (double) s->h.dt_ns;
 }
 
-void metric_gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance, MetricSum *sum) {
+void metric_gather(
+        const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance, MetricSum *sum) {
         gather(m, s, scope, e, instance, NULL, sum);
 }
 

@@ -50,7 +50,8 @@ bool metric_counts_instance(
  * Gathers one sample's metric for entity e of scope `scope` (metric_scope() or a wider one); instance: the index of an
  * idle state in the set of e's first CPU (other CPUs are matched by its name), 0 elsewhere. Adds to *sum.
  */
-void metric_gather(const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance, MetricSum *sum);
+void metric_gather(
+        const MetricSpec *m, const Sample *s, Scope scope, uint32_t e, uint8_t instance, MetricSum *sum);
 
 /* The same for the idle state of that name, wherever its index is. */
 void metric_gather_state(

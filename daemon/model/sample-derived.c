@@ -52,7 +52,8 @@ static void put(SampleDelta *d, const Column *c, uint32_t e, Reason r, int64_t v
 }
 
 /* What one counter adds to a sum: its value; nothing while it is still to come; else the sum is spoilt. */
-static void add_or_spoil(const Column *c, uint32_t e, uint64_t mono_ns, double factor, double *sum, uint8_t *bad) {
+static void add_or_spoil(
+        const Column *c, uint32_t e, uint64_t mono_ns, double factor, double *sum, uint8_t *bad) {
         if (c->reasons[e] == REASON_NONE)
                 *sum += (double) c->values[e] * factor;
         else if (*bad == REASON_NONE && !base_is_pending(&c->base[e], mono_ns))
@@ -146,7 +147,8 @@ static void derive_c1_left(
 
 static void derive_c1(SampleDelta *d, const TickHeader *h) {
         Column c1 = column_of(d, FIELD_C1), span = column_of(d, FIELD_C1_SPAN);
-        Column tsc = column_of(d, FIELD_CPU_TSC), mperf = column_of(d, FIELD_MPERF), res = column_of(d, FIELD_C1_RES);
+        Column tsc = column_of(d, FIELD_CPU_TSC), mperf = column_of(d, FIELD_MPERF),
+               res = column_of(d, FIELD_C1_RES);
 
         if (!c1.values || !span.values)
                 return;

@@ -77,11 +77,13 @@ static bool has_field(const Layout *l, FieldId f) {
 void sample_layout(const Machine *m, Layout *ret) {
         const Layout *l = &m->layout;
         bool core = has_field(l, FIELD_CORE_TSC), granted = has_field(l, FIELD_C6) || has_field(l, FIELD_C7);
-        bool requested = has_field(l, FIELD_TRACE_NS) || (has_field(l, FIELD_IDLE_TIME) && has_field(l, FIELD_IDLE_NS));
+        bool requested = has_field(l, FIELD_TRACE_NS) ||
+                         (has_field(l, FIELD_IDLE_TIME) && has_field(l, FIELD_IDLE_NS));
 
         *ret = *l;
-        if (has_field(l, FIELD_CPU_TSC) && (has_field(l, FIELD_C1_RES) ||
-                                                   (core && has_field(l, FIELD_MPERF) && deep_counters_known(m)))) {
+        if (has_field(l, FIELD_CPU_TSC) &&
+                (has_field(l, FIELD_C1_RES) ||
+                        (core && has_field(l, FIELD_MPERF) && deep_counters_known(m)))) {
                 (void) layout_add(ret, FIELD_C1, 0);
                 (void) layout_add(ret, FIELD_C1_SPAN, 0);
         }
@@ -129,7 +131,8 @@ static void column_transfer(SampleDelta *to, const SampleDelta *from, const Layo
         const LayoutColumn *was = layout_find(&from->layout, c->field, c->instance);
         Scope s = field_spec(c->field)->scope;
 
-        if (!was || was->width != c->width || was->range != c->range || was->scale < c->scale || was->scale > c->scale)
+        if (!was || was->width != c->width || was->range != c->range || was->scale < c->scale ||
+                was->scale > c->scale)
                 return;
         for (uint32_t e = 0; e < to->layout.n_entities[s]; e++) {
                 uint32_t o = entity_before(from->machine, to->machine, s, e);

@@ -4,11 +4,14 @@
  *
  * A counter with a span field is only differenced where the span moved in the same tick and both baselines are of
  * the same tick; so a quotient of the two always covers the same time. Hence:
- *   - a reading whose span could not be read is not used; both baselines stay and the next difference covers both times;
+ *   - a reading whose span could not be read is not used; both baselines stay and the next difference covers both
+ *     times;
  *   - an error of the counter alone, while its span moved on, ends its baseline: null now, `gap` at the next reading.
- *     That costs the counter the time of the error and one interval, and leaves its neighbours of the same span alone;
+ *     That costs the counter the time of the error and one interval, and leaves its neighbours of the same span
+ *     alone;
  *   - asleep keeps both baselines. MPERF and APERF are the exception: they do not count in a sleep, so a CPU asleep
- *     moved them by 0, and the TSC beside them by the time that went by. SMI and C1_RES, which share that span but are
+ *     moved them by 0, and the TSC beside them by the time that went by. SMI and C1_RES, which share that span but
+ *     are
  *     only read when awake, are counts of their own (C1 brings C1_SPAN).
  * A counter without a span has the sample's own interval as its clock: an error costs two intervals, a sleep none.
  *
@@ -185,7 +188,10 @@ static Reason slot_unread(Base *b, Reason r, bool span_moved) {
         return r;
 }
 
-/* The sampler knows that a counter began anew (rows of /proc/interrupts came or went): the next difference is from here. */
+/*
+ * The sampler knows that a counter began anew (rows of /proc/interrupts came or went): the next difference is from
+ * here.
+ */
 static void slot_restart(SampleDelta *d, size_t slot, uint64_t value, uint64_t mono_ns) {
         Base *b = &d->base[slot];
 
@@ -203,10 +209,12 @@ static bool has_own_clock(FieldId f) {
         return f == FIELD_SMI || f == FIELD_C1_RES;
 }
 
-static void counter_slot(SampleDelta *d, const Tick *t, const LayoutColumn *c, const LayoutColumn *span, uint32_t e) {
+static void counter_slot(
+        SampleDelta *d, const Tick *t, const LayoutColumn *c, const LayoutColumn *span, uint32_t e) {
         size_t slot = c->offset + e;
         Base *b = &d->base[slot];
-        Reason r = tick_reason(t, slot), span_reason = span ? (Reason) d->reasons[span->offset + e] : REASON_NONE;
+        Reason r = tick_reason(t, slot),
+               span_reason = span ? (Reason) d->reasons[span->offset + e] : REASON_NONE;
         bool span_read = !span || d->base[span->offset + e].mono_ns == t->h.mono_ns;
         int64_t value = 0, span_value = -1;
 
@@ -239,7 +247,8 @@ static void counter_slot(SampleDelta *d, const Tick *t, const LayoutColumn *c, c
 }
 
 /*
- * A span: like a counter, but an error keeps its baseline; and the clock of a CPU that sleeps goes on by the tick's own
+ * A span: like a counter, but an error keeps its baseline; and the clock of a CPU that sleeps goes on by the
+ * tick's own
  * measure where the sampler did not say by how much.
  */
 static void span_slot(SampleDelta *d, const Tick *t, const LayoutColumn *c, uint32_t e) {
@@ -343,7 +352,8 @@ static void header_fill(SampleDelta *d, const TickHeader *h, Fence fence) {
         s->dt_ns = s->is_first ? 0 : h->mono_ns - d->prev.mono_ns;
         s->end_us = h->real_us;
         s->start_us = h->real_us - MIN(h->real_us, (s->dt_ns + 500) / 1000);
-        s->n_dropped = s->is_first || h->seq - d->prev.seq > UINT32_MAX ? 0 : (uint32_t) (h->seq - d->prev.seq - 1);
+        s->n_dropped =
+                s->is_first || h->seq - d->prev.seq > UINT32_MAX ? 0 : (uint32_t) (h->seq - d->prev.seq - 1);
         s->clock_step = d->has_prev && beyond(step, CLOCK_STEP_NS + (int64_t) (s->dt_ns / CLOCK_SLEW_DIVISOR));
 }
 

@@ -41,7 +41,11 @@ typedef struct TickHeader {
 typedef struct Tick {
         TickHeader h;
         size_t n_values;
-        uint64_t *values; /* layout order; the last known value where reasons says asleep, the first of a new count where it says reset */
+        /*
+         * layout order; the last known value where reasons says asleep, the first of a new count where it says
+         * reset
+         */
+        uint64_t *values;
         uint8_t *reasons; /* Reason each */
 } Tick;
 
@@ -82,8 +86,8 @@ SampleDelta *sample_delta_free(SampleDelta *d);
 DEFINE_CLEANUP(SampleDelta *, sample_delta_free);
 
 /*
- * A new machine: takes ownership of m (also where it fails), keeps baselines of entities and columns that stay. -ENOMEM:
- * the old machine stays.
+ * A new machine: takes ownership of m (also where it fails), keeps baselines of entities and columns that stay.
+ * -ENOMEM: the old machine stays.
  */
 int sample_delta_set_machine(SampleDelta *d, Machine *m);
 const Machine *sample_delta_machine(const SampleDelta *d);

@@ -6,12 +6,12 @@
  * the kernel's tracepoints, and into the daemon's tests. All times are arguments (CLOCK_MONOTONIC ns).
  *
  * A sleep is entered at t0 and left at t1. Its cause is one of
- *   interrupt  an interrupt or NMI was serviced in [t0, t1] (HLT, POLL, IRQ-enabled C1), or first thing after t1, before
- *              a task switch or the next entry and within IDLE_IRQ_LATE_NS: MWAIT with interrupts masked wakes, emits
- *              its exit event, and only then lets the interrupt in;
- *   store      somebody wrote the monitored line: a task switch followed, or sched_wake_idle_without_ipi() named this CPU
- *              in [t0 - d, t1 + d]. The waker stamps its event after the store, so a sleep without any cause stays
- *              provisional for d and is counted only then;
+ *   interrupt  an interrupt or NMI was serviced in [t0, t1] (HLT, POLL, IRQ-enabled C1), or first thing after t1,
+ *              before a task switch or the next entry and within IDLE_IRQ_LATE_NS: MWAIT with interrupts masked
+ *              wakes, emits its exit event, and only then lets the interrupt in;
+ *   store      somebody wrote the monitored line: a task switch followed, or sched_wake_idle_without_ipi() named
+ *              this CPU in [t0 - d, t1 + d]. The waker stamps its event after the store, so a sleep without any
+ *              cause stays provisional for d and is counted only then;
  *   break      none of these: MWAIT came back for nothing. Shorter than the state's target residency: immediate.
  * Sleeps that are not MWAIT (POLL, HLT) never count as breaks; what has no cause there is `other`.
  *
@@ -87,8 +87,8 @@ static inline __attribute__((always_inline)) __u32 idle_classify_bucket(__u64 ns
 }
 
 /* A store stamp that explains a sleep in [start, end]; it explains no other one afterwards. */
-static inline __attribute__((always_inline)) int idle_classify_take_store(struct idle_trace_stores *stores, __u64 start,
-        __u64 end) {
+static inline __attribute__((always_inline)) int idle_classify_take_store(
+        struct idle_trace_stores *stores, __u64 start, __u64 end) {
         for (int i = 0; i < IDLE_TRACE_STORES; i++) {
                 __u64 stamp = stores->stamps[i];
 
@@ -100,8 +100,8 @@ static inline __attribute__((always_inline)) int idle_classify_take_store(struct
         return 0;
 }
 
-static inline __attribute__((always_inline)) struct idle_trace_state *idle_classify_state(struct idle_trace_slot *s,
-        __u32 state) {
+static inline __attribute__((always_inline)) struct idle_trace_state *idle_classify_state(
+        struct idle_trace_slot *s, __u32 state) {
         return &s->states[state & (IDLE_TRACE_STATES - 1)];
 }
 
@@ -222,7 +222,8 @@ static inline __attribute__((always_inline)) void idle_classify_switch(struct id
 }
 
 /* Another CPU (or this one) wakes the target by a store; called on the waker. */
-static inline __attribute__((always_inline)) void idle_classify_store(struct idle_trace_stores *target, __u64 now) {
+static inline __attribute__((always_inline)) void idle_classify_store(
+        struct idle_trace_stores *target, __u64 now) {
         /*
          * Not atomic, and need not be: wakers that collide here do so within nanoseconds, and either stamp explains
          * the same sleep. (An atomic with a result would ask for a kernel of 5.12.)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading a slot while its CPU writes it. The writer moves a sleep from "in progress" to "finished" in two stores, so a
+ * Reading a slot while its CPU writes it. The writer moves a sleep from "in progress" to "finished" in two stores,
+ * so a
  * reader could count it twice or not at all; it reads the start of the sleep before and after and tries again where
  * they differ. A sleep in progress is counted up to a time taken before the first read, hence never more than the
  * finished sleep will be: sums only grow.
@@ -43,7 +44,10 @@ void idle_trace_read(const struct idle_trace_slot *slot, uint64_t now_ns, IdleTr
                         ret->ns[state] += now_ns - start;
                 return;
         }
-        /* It keeps waking and sleeping faster than we read: it is as good as awake, and its finished sleeps are right. */
+        /*
+         * It keeps waking and sleeping faster than we read: it is as good as awake, and its finished sleeps are
+         * right.
+         */
         ret->seen = true;
         ret->asleep_since = 0;
 }

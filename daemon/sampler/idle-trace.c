@@ -110,8 +110,8 @@ static int attach(IdleTrace *t) {
                                 *t->skeleton->skeleton->progs[i].link = link;
                         }
                 if (n < sizeof(t->attached))
-                        n += (size_t) snprintf(t->attached + n, sizeof(t->attached) - n, "%s%s", n > 0 ? " " : "",
-                                tracepoint_of(p));
+                        n += (size_t) snprintf(t->attached + n, sizeof(t->attached) - n, "%s%s",
+                                n > 0 ? " " : "", tracepoint_of(p));
         }
         return 0;
 }

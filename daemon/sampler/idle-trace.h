@@ -50,7 +50,10 @@ void idle_trace_read(const struct idle_trace_slot *slot, uint64_t now_ns, IdleTr
 typedef struct IdleTraceCost {
         uint64_t ns, runs; /* of all programs together since they were loaded */
 } IdleTraceCost;
-/* What the programs cost, as the kernel counts it while kernel.bpf_stats_enabled is 1 (it is 0 by default: counting costs more). */
+/*
+ * What the programs cost, as the kernel counts it while kernel.bpf_stats_enabled is 1 (it is 0 by default:
+ * counting costs more).
+ */
 int idle_trace_cost(const IdleTrace *t, IdleTraceCost *ret);
 /* Switches that counting on for as long as the returned fd is open; -errno. */
 int idle_trace_count_cost(void);

@@ -31,7 +31,12 @@ typedef struct IdletraceSource {
 } IdletraceSource;
 
 static const FieldId idletrace_fields[] = {
-        FIELD_TRACE_ENTRIES, FIELD_TRACE_NS, FIELD_WAKE_INTERRUPT, FIELD_WAKE_STORE, FIELD_WAKE_BREAK, FIELD_WAKE_IMMEDIATE,
+        FIELD_TRACE_ENTRIES,
+        FIELD_TRACE_NS,
+        FIELD_WAKE_INTERRUPT,
+        FIELD_WAKE_STORE,
+        FIELD_WAKE_BREAK,
+        FIELD_WAKE_IMMEDIATE,
 };
 
 static Source *idletrace_close(Source *source) {
@@ -56,7 +61,9 @@ static int add_default_states(Machine *m) {
         if (!set)
                 return -ENOMEM;
         set->n_states = 2;
-        set->states[0] = (IdleState){ .name = "POLL", .desc = "idle loop polling", .mwait_hint = -1, .is_poll = true };
+        set->states[0] = (IdleState){
+                .name = "POLL", .desc = "idle loop polling", .mwait_hint = -1, .is_poll = true
+        };
         set->states[1] = (IdleState){ .name = "IDLE", .desc = "default idle (HLT)", .mwait_hint = -1 };
         free(m->idle_sets);
         m->idle_sets = set;
@@ -111,17 +118,20 @@ static void explain(SourceStatus *status, Sysfs *sysfs, int error) {
         if (error == -EPERM || error == -EACCES) {
                 status->state = SOURCE_DENIED;
                 (void) snprintf(status->hint, sizeof(status->hint),
-                        "BPF: needs CAP_BPF and CAP_PERFMON, which containers and kernel lockdown take away; wakeups are "
+                        "BPF: needs CAP_BPF and CAP_PERFMON, which containers and kernel lockdown take "
+                        "away; wakeups are "
                         "bounded from cpuidle and interrupts instead");
         } else if (!has_btf || error == -ENOENT || error == -ENOSYS || error == -ESRCH) {
                 status->state = SOURCE_ABSENT;
                 (void) snprintf(status->hint, sizeof(status->hint), "%s",
-                        has_btf ? "this kernel has no power:cpu_idle tracepoint or no BPF" :
-                                  "this kernel tells nothing of its types (CONFIG_DEBUG_INFO_BTF); wakeups are bounded from "
+                        has_btf ? "this kernel has no power:cpu_idle tracepoint or no BPF"
+                                : "this kernel tells nothing of its types (CONFIG_DEBUG_INFO_BTF); wakeups "
+                                  "are bounded from "
                                   "cpuidle and interrupts instead");
         } else {
                 status->state = SOURCE_ERROR;
-                (void) snprintf(status->hint, sizeof(status->hint), "loading BPF programs: %s", strerror(-error));
+                (void) snprintf(
+                        status->hint, sizeof(status->hint), "loading BPF programs: %s", strerror(-error));
         }
 }
 
@@ -201,8 +211,8 @@ static void put(SourceTurn *turn, FieldId field, uint8_t instance, uint32_t e, u
         reasons[e] = (uint8_t) reason;
 }
 
-static void read_state(SourceTurn *turn, const struct idle_trace_slot *slot, const IdleTraceReading *r, uint32_t cpu,
-        uint32_t n_states, uint8_t state) {
+static void read_state(SourceTurn *turn, const struct idle_trace_slot *slot, const IdleTraceReading *r,
+        uint32_t cpu, uint32_t n_states, uint8_t state) {
         const struct idle_trace_state *st = &slot->states[state];
         Reason seen = state >= n_states ? REASON_ABSENT : r->seen ? REASON_NONE : REASON_FIRST;
         Reason mwait = seen != REASON_NONE ? seen : st->is_mwait ? REASON_NONE : REASON_NOT_APPLICABLE;
@@ -216,10 +226,12 @@ static void read_state(SourceTurn *turn, const struct idle_trace_slot *slot, con
 }
 
 /* It sleeps, and our own remote reads of the turn before explain what woke it since then. */
-static bool only_answered_us(const IdletraceTotals *before, const IdletraceTotals *now, const SourceTurn *turn, uint32_t asked) {
+static bool only_answered_us(
+        const IdletraceTotals *before, const IdletraceTotals *now, const SourceTurn *turn, uint32_t asked) {
         uint64_t slept_ns = now->ns - before->ns, elapsed_ns = turn->now_ns - turn->prev_ns;
 
-        return before->valid && now->entries - before->entries <= asked && slept_ns + (uint64_t) asked * ASKING_NS >= elapsed_ns;
+        return before->valid && now->entries - before->entries <= asked &&
+               slept_ns + (uint64_t) asked * ASKING_NS >= elapsed_ns;
 }
 
 /* Nobody knows better who slept: the same sleep at this turn and the one before, but for what we broke ourselves. */
@@ -257,7 +269,9 @@ static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status
 
         for (uint32_t i = 0; i < m->n_cpus; i++) {
                 const struct idle_trace_slot *slot = idle_trace_slot(s->trace, m->cpus[i].id);
-                uint32_t n_states = m->cpus[i].idle_set < m->n_idle_sets ? m->idle_sets[m->cpus[i].idle_set].n_states : 0;
+                uint32_t n_states = m->cpus[i].idle_set < m->n_idle_sets
+                                            ? m->idle_sets[m->cpus[i].idle_set].n_states
+                                            : 0;
                 IdleTraceReading reading;
 
                 if (!slot)

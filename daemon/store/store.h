@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * One sqlite file of history (DESIGN 7). The Store is the one writer; a StoreReader is a read-only view of a file, with
+ * One sqlite file of history (DESIGN 7). The Store is the one writer; a StoreReader is a read-only view of a file,
+ * with
  * the writer's open minute where the writer lives in the same process. Nobody else opens the file.
  *
  * Time in the store is microseconds UTC; order is by sequence, since a clock can be set back.
@@ -59,7 +60,10 @@ void store_set_limits(Store *s, const StoreConfig *c);
 
 /* A new machine: the open minute ends, a topo row begins. m is borrowed for the call. */
 int store_set_machine(Store *s, const Machine *m, uint64_t now_us);
-/* One sample, into the open minute; commits when its wall minute is over. Disk trouble is not an error here (the ring keeps it, figures say so); -ENOMEM only. */
+/*
+ * One sample, into the open minute; commits when its wall minute is over. Disk trouble is not an error here (the
+ * ring keeps it, figures say so); -ENOMEM only.
+ */
 int store_append(Store *s, const Sample *sample);
 int store_event(Store *s, uint64_t time_us, const char *kind, int64_t cpu, const char *text);
 /* Ends the open minute now (SIGTERM, hotplug, clock step). */
@@ -110,7 +114,8 @@ void store_reader_set_deadline(StoreReader *r, uint64_t usec);
 
 /* Which fields over which window. */
 typedef struct StoreScanSpec {
-        uint64_t start_us, end_us; /* half-open; a tick belongs to the window its end lies in: start < end_of_tick <= end */
+        /* half-open; a tick belongs to the window its end lies in: start < end_of_tick <= end */
+        uint64_t start_us, end_us;
         StoreTier tier;
         const FieldId *fields;     /* only these are decoded (all their instances) */
         size_t n_fields;
@@ -127,7 +132,8 @@ typedef struct StoreBlock {
         /*
          * raw: values[slot * n + i], reasons likewise, slot as in the layout (column offset + entity).
          * rollups: sums in values; n_ticks[slot * n + i] ticks with a value (0: null, reason says why). Fields
-         * FIELD_RATIO_* exist here only. An idle state's field is the state of that index of the CPU's set, as in raw.
+         * FIELD_RATIO_* exist here only. An idle state's field is the state of that index of the CPU's set, as in
+         * raw.
          */
         const int64_t *values;
         const uint8_t *reasons;
@@ -143,7 +149,8 @@ int store_scan_new(StoreReader *r, const StoreScanSpec *spec, StoreScan **ret);
 StoreScan *store_scan_free(StoreScan *s);
 DEFINE_CLEANUP(StoreScan *, store_scan_free);
 /*
- * 1: *ret is the next block in order of sequence; 0: end; -ETIME past the deadline. Holds no transaction between calls.
+ * 1: *ret is the next block in order of sequence; 0: end; -ETIME past the deadline. Holds no transaction between
+ * calls.
  * A chunk that is damaged is passed over (a gap).
  */
 int store_scan_next(StoreScan *s, const StoreBlock **ret);
@@ -153,7 +160,8 @@ int store_reader_bounds(StoreReader *r, StoreTier tier, uint64_t *ret_oldest_us,
 /* The newest machine, owned by the reader; NULL where there is none yet. */
 int store_reader_machine(StoreReader *r, const Machine **ret);
 /* Calls fn for each label (name NULL: all), newest start first; fn returns <0 to stop. */
-int store_reader_labels(StoreReader *r, const char *name, int (*fn)(void *userdata, const StoreLabel *l), void *userdata);
+int store_reader_labels(
+        StoreReader *r, const char *name, int (*fn)(void *userdata, const StoreLabel *l), void *userdata);
 typedef struct StoreEvent {
         uint64_t id, time_us;
         int64_t cpu;

@@ -160,7 +160,10 @@ void rollup_read_cell(sqlite3_stmt *q, int at, int64_t row_n, bool spread, Rollu
 
 /* ---- rollup-catch-up.c ---- */
 
-/* Within a transaction: a minute without rows from all its chunks: the first one makes them, the others are merged in. */
+/*
+ * Within a transaction: a minute without rows from all its chunks: the first one makes them, the others are merged
+ * in.
+ */
 int rollup_write_all_of_minute(Store *s, int64_t minute);
 
 /* One minute that was never rolled, or one finished hour that is missing: 1 did something, 0 nothing left.

@@ -48,5 +48,6 @@ enum {
 #define CSTATED_MESSAGE_STORE "f7501d27fc4742dd8c1f050c2d025f25" /* the store is degraded, or well again */
 #define CSTATED_MESSAGE_SAMPLER_DIED "18b01a03629541daab41744c303fc7d6" /* the sampler ended */
 #define CSTATED_MESSAGE_BREAK_STORM "a873a7efdb504a028ce8dfc641fed1ca" /* break wakeups above the limits */
-#define CSTATED_MESSAGE_DEEP_IDLE_LOST "71290b6b03c849559d082ccbf02be10c" /* granted deep idle fell under half of requested */
+/* granted deep idle fell under half of requested */
+#define CSTATED_MESSAGE_DEEP_IDLE_LOST "71290b6b03c849559d082ccbf02be10c"
 #define CSTATED_MESSAGE_GAP "285c10c6a4044e509153048b1fd4bd00" /* samples are missing */

@@ -67,7 +67,11 @@ enum {
 
 typedef struct MetricSpec {
         const char *id;     /* "pc6" */
-        const char *column; /* turbostat's column, "Pkg%pc6"; NULL where it has none. idle states: "%s%%", "%s", "%s-", "%s+" with the state's name */
+        /*
+         * turbostat's column, "Pkg%pc6"; NULL where it has none. idle states: "%s%%", "%s", "%s-", "%s+" with the
+         * state's name
+         */
+        const char *column;
         Scope scope;        /* where it is measured; aggregates upwards */
         MetricKind kind;
         MetricUnit unit;
@@ -77,7 +81,8 @@ typedef struct MetricSpec {
         MetricDenominator den;
         FieldId denominator;      /* DEN_FIELD only */
         double factor;            /* of numerator / denominator in the fields' base units: 100 for percent */
-        FieldId alt_numerator;    /* used (and labelled alt_method) where the layout lacks the numerator; FIELD_NONE: no alternative */
+        /* used (and labelled alt_method) where the layout lacks the numerator; FIELD_NONE: no alternative */
+        FieldId alt_numerator;
         FieldId alt_denominator;  /* FIELD_NONE where the numerator has one: the sample's time, DEN_TIME */
         const char *alt_method;   /* "stat" */
         unsigned flags;

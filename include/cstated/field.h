@@ -56,7 +56,8 @@ typedef enum FieldKind {
 
 typedef enum FieldUnit {
         FIELD_UNIT_COUNT,
-        FIELD_UNIT_TICK,  /* TSC ticks; samples hold them >> FIELD_TICK_SHIFT, differenced after the shift so that nothing drifts */
+        /* TSC ticks; samples hold them >> FIELD_TICK_SHIFT, differenced after the shift so that nothing drifts */
+        FIELD_UNIT_TICK,
         FIELD_UNIT_NS,
         FIELD_UNIT_USEC,
         FIELD_UNIT_ENERGY, /* native units; the layout column's scale gives joules */
