@@ -5,6 +5,7 @@
  * in the same run.
  *
  * usage: bench-store [CPUS]...   (default 64 512)
+ *        bench-store --openmetrics CPUS   the idle hour's counters as text, for promtool (bench_prometheus.py)
  */
 
 #include <math.h>
@@ -62,7 +63,7 @@ static size_t values_a_tick(const BenchData *d) {
 }
 
 static void remove_store(const char *path) {
-        static const char *const suffixes[] = {"", "-wal", "-shm", ".head"};
+        static const char *const suffixes[] = { "", "-wal", "-shm", ".head" };
 
         for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
                 _cleanup_free_ char *name = NULL;
@@ -148,11 +149,11 @@ static Cost bench_ingest(const char *path, uint32_t n_cpus, bool busy) {
 static const struct {
         FieldId field;
         uint8_t instance;
-} wide[WIDE_COLUMNS] = {{FIELD_CPU_TSC, 0}, {FIELD_CPU_NS, 0}, {FIELD_MPERF, 0}, {FIELD_APERF, 0},
-        {FIELD_SMI, 0}, {FIELD_IRQ, 0}, {FIELD_IRQ_RES, 0}, {FIELD_IRQ_CAL, 0}, {FIELD_IRQ_LOC, 0},
-        {FIELD_IDLE_NS, 0}, {FIELD_IDLE_TIME, 0}, {FIELD_IDLE_TIME, 1}, {FIELD_IDLE_TIME, 2},
-        {FIELD_IDLE_TIME, 3}, {FIELD_IDLE_USAGE, 0}, {FIELD_IDLE_USAGE, 1}, {FIELD_IDLE_USAGE, 2},
-        {FIELD_IDLE_USAGE, 3}, {FIELD_C1, 0}, {FIELD_C1_SPAN, 0}};
+} wide[WIDE_COLUMNS] = { { FIELD_CPU_TSC, 0 }, { FIELD_CPU_NS, 0 }, { FIELD_MPERF, 0 }, { FIELD_APERF, 0 },
+        { FIELD_SMI, 0 }, { FIELD_IRQ, 0 }, { FIELD_IRQ_RES, 0 }, { FIELD_IRQ_CAL, 0 }, { FIELD_IRQ_LOC, 0 },
+        { FIELD_IDLE_NS, 0 }, { FIELD_IDLE_TIME, 0 }, { FIELD_IDLE_TIME, 1 }, { FIELD_IDLE_TIME, 2 },
+        { FIELD_IDLE_TIME, 3 }, { FIELD_IDLE_USAGE, 0 }, { FIELD_IDLE_USAGE, 1 }, { FIELD_IDLE_USAGE, 2 },
+        { FIELD_IDLE_USAGE, 3 }, { FIELD_C1, 0 }, { FIELD_C1_SPAN, 0 } };
 
 static void wide_row(sqlite3_stmt *q, const Sample *s, uint32_t cpu) {
         (void) sqlite3_bind_int64(q, 1, (int64_t) s->h.end_us);
@@ -271,7 +272,8 @@ static double time_query(const char *path, const QueryParam *params, size_t n, u
 /* The iterator alone: three metrics of every CPU over the hour. */
 static double time_scan(const char *path, const FieldId *fields, size_t n_fields) {
         StoreScanSpec spec = {
-                .start_us = START_US, .end_us = START_US + HOUR_US, .fields = fields, .n_fields = n_fields};
+                .start_us = START_US, .end_us = START_US + HOUR_US, .fields = fields, .n_fields = n_fields
+        };
         StoreReader *r = NULL;
         StoreScan *scan = NULL;
         const StoreBlock *b;
@@ -293,12 +295,14 @@ static double time_scan(const char *path, const FieldId *fields, size_t n_fields
 }
 
 static void bench_queries(const char *path, const char *wide_path, bool big) {
-        static const FieldId three[] = {FIELD_MPERF, FIELD_CPU_TSC, FIELD_C1, FIELD_C1_SPAN, FIELD_IRQ};
-        const QueryParam hour[] = {
-                {"metric", "busy,c1,irq"}, {"start", "1699999200"}, {"end", "1700002800"}, {"step", "60s"}};
+        static const FieldId three[] = { FIELD_MPERF, FIELD_CPU_TSC, FIELD_C1, FIELD_C1_SPAN, FIELD_IRQ };
+        const QueryParam hour[] = { { "metric", "busy,c1,irq" }, { "start", "1699999200" },
+                { "end", "1700002800" }, { "step", "60s" } };
         const QueryParam spread[] = {
-                {"metric", "busy,avg_mhz,bzy_mhz,tsc_mhz,irq,smi,c1,c6,idle_time,idle_usage,demotion"},
-                {"start", "1699999200"}, {"end", "1700002800"}, {"step", "3600s"}, {"agg", "mean,stddev"}};
+                { "metric", "busy,avg_mhz,bzy_mhz,tsc_mhz,irq,smi,c1,c6,idle_time,idle_usage,demotion" },
+                { "start", "1699999200" }, { "end", "1700002800" }, { "step", "3600s" },
+                { "agg", "mean,stddev" }
+        };
 
         print("scan: last hour, 3 metrics of every CPU", time_scan(path, three, ARRAY_SIZE(three)), 0, "ms",
                 0);
@@ -333,7 +337,7 @@ static void grow(const char *path) {
 
 /* Copies rollup rows `back` units into the past. */
 static void grow_rollups(const char *path) {
-        static const char *const tables[] = {"pkg_1m", "sys_1m", "pkg_1h", "sys_1h"};
+        static const char *const tables[] = { "pkg_1m", "sys_1m", "pkg_1h", "sys_1h" };
         sqlite3 *db = NULL;
 
         if (sqlite3_open(path, &db) != SQLITE_OK)
@@ -368,10 +372,10 @@ static void grow_rollups(const char *path) {
 }
 
 static void bench_history(const char *path, bool big) {
-        const QueryParam day[] = {{"metric", "pkg_watts,pc6"}, {"package", "0"}, {"start", "1699916400"},
-                {"end", "1700002800"}, {"step", "60s"}};
-        const QueryParam month[] = {{"metric", "pkg_watts,pc6"}, {"package", "0"}, {"start", "1697410800"},
-                {"end", "1700002800"}, {"step", "3600s"}};
+        const QueryParam day[] = { { "metric", "pkg_watts,pc6" }, { "package", "0" },
+                { "start", "1699916400" }, { "end", "1700002800" }, { "step", "60s" } };
+        const QueryParam month[] = { { "metric", "pkg_watts,pc6" }, { "package", "0" },
+                { "start", "1697410800" }, { "end", "1700002800" }, { "step", "3600s" } };
         StoreConfig config = STORE_CONFIG_INIT;
         double started, expiry = 0, shrinking = 0, longest = 0;
         uint64_t rows, steps;
@@ -431,9 +435,48 @@ static void bench_machine(const char *dir, uint32_t n_cpus) {
         remove_store(wide_path);
 }
 
+/* Cumulative, as an exporter would have shown them each second; one metric after the other, as the format
+ * wants it. */
+static void print_openmetrics(uint32_t n_cpus) {
+        BenchData d;
+        int64_t *values;
+
+        bench_data_init(&d, n_cpus, false);
+        values = malloc((size_t) SECONDS * d.layout.n_values * sizeof(*values));
+        if (!values)
+                die("out of memory");
+        for (size_t i = 0; i < SECONDS; i++)
+                memcpy(values + i * d.layout.n_values, bench_data_next(&d, START_US)->values,
+                        d.layout.n_values * sizeof(*values));
+        for (size_t k = 0; k < WIDE_COLUMNS; k++) {
+                const LayoutColumn *c = layout_find(&d.layout, wide[k].field, wide[k].instance);
+
+                (void) printf(
+                        "# TYPE cstated_%s_%u counter\n", field_spec(wide[k].field)->name, wide[k].instance);
+                for (uint32_t cpu = 0; cpu < n_cpus; cpu++) {
+                        int64_t sum = 0;
+
+                        for (size_t i = 0; i < SECONDS; i++) {
+                                sum += values[i * d.layout.n_values + c->offset + cpu];
+                                (void) printf("cstated_%s_%u_total{cpu=\"%u\"} %lld %llu\n",
+                                        field_spec(wide[k].field)->name, wide[k].instance, cpu,
+                                        (long long) sum,
+                                        (unsigned long long) (START_US / USEC_PER_SEC + i + 1));
+                        }
+                }
+        }
+        (void) printf("# EOF\n");
+        free(values);
+        bench_data_deinit(&d);
+}
+
 int main(int argc, char **argv) {
         char dir[] = "/var/tmp/cstated-bench-XXXXXX";
 
+        if (argc == 3 && strcmp(argv[1], "--openmetrics") == 0) {
+                print_openmetrics((uint32_t) atoi(argv[2]));
+                return 0;
+        }
         if (!mkdtemp(dir))
                 die("no directory");
         vfs_shim_install();
