@@ -154,8 +154,8 @@ int snapshot_print(const SnapshotOptions *o, json_t *snapshot, bool first, FILE 
         else {
                 if (first || !o->summary_only)
                         print_header(o, set, out);
-                /* One CPU has no summary: turbostat prints it once. */
-                if (json_array_size(json_object_get(snapshot, "cpus")) > 1)
+                /* One CPU is its own summary: printed once. */
+                if (o->summary_only || json_array_size(json_object_get(snapshot, "cpus")) > 1)
                         print_row(o, set, snapshot, NULL, out);
                 if (!o->summary_only)
                         r = print_cpus(o, set, snapshot, out);

@@ -13,6 +13,12 @@ set busy=20 mhz=2500 c6=60 pc6=30 loc=100 C6.time=79.5 C6.usage=50
 set packages=0 pkg_watts=40 ram_watts=6
 set packages=1 pkg_watts=100 ram_watts=3
 """
+ONE = """model skx
+packages 1
+cores 1
+threads 1
+set busy=20 mhz=2500 c6=60 pc6=30 loc=100 C6.time=79.5 C6.usage=50
+"""
 QUERY = "/api/v1/query?start=-1m&format=rows"
 
 
@@ -71,6 +77,13 @@ def hybrid_inside():
     with Daemon(policy="always", interval="1s") as d:
         d.wait_samples(3)
         return {"snapshot": d.snapshot_after(1), "expect": {"|".join(k): v for k, v in fakecpu.expect().items()}}
+
+
+def one_cpu_inside():
+    with Daemon(interval="500ms") as d:
+        d.snapshot_after(1)
+        return {name: d.ctl(*args).stdout.decode().splitlines()
+                for name, args in (("all", ["snapshot"]), ("summary", ["snapshot", "-S"]), ("two", ["snapshot", "-S", "-n", "2"]))}
 
 
 class Counters(MachineTest):
@@ -151,6 +164,15 @@ class Machines(MachineTest):
         self.assertEqual(sorted({row["cpu"] for row in r["list"]}), [9, 10, 17, 154])
         header, *rows = (line.split("\t") for line in r["table"].splitlines())
         self.assertEqual([row[header.index("CPU")] for row in rows], ["-"] + [str(i) for i in ids])
+
+    def test_one_cpu(self):
+        """The only CPU is its own summary: printed once, and where the summary alone is asked for."""
+        r = self.on(ONE, "one_cpu_inside")
+        self.assertEqual([len(r["all"]), len(r["summary"]), len(r["two"])], [2, 2, 3], r)
+        for lines in r.values():
+            self.assertIn("Busy%", lines[0].split("\t"))
+            for row in lines[1:]:
+                self.near(float(row.split("\t")[lines[0].split("\t").index("Busy%")]), 20)
 
     def test_c11_core_types_have_their_own_states(self):
         r = self.on("hybrid", "hybrid_inside")
