@@ -192,6 +192,16 @@ int sampler_machine_rebuild(Sampler *s) {
         return r;
 }
 
+/* Only the columns of sources before i, which are what it finds when the machine is read anew. */
+static void layout_keep_before(Layout *l, size_t i) {
+        size_t n = 0;
+
+        for (size_t k = 0; k < l->n_columns; k++)
+                if (l->columns[k].source < i)
+                        l->columns[n++] = l->columns[k];
+        l->n_columns = n;
+}
+
 bool sampler_source_would_work(Sampler *s, size_t i) {
         _cleanup_(machine_freep) Machine *scratch = NULL;
         SourceStatus status;
@@ -203,10 +213,10 @@ bool sampler_source_would_work(Sampler *s, size_t i) {
         scratch = machine_copy(s->machine);
         if (!scratch)
                 return false;
-        scratch->layout.n_columns = 0;
+        layout_keep_before(&scratch->layout, i);
         if (source_probe(s, i, scratch, &source, &status) < 0)
                 return false;
-        works = source != NULL && status.state == SOURCE_OK;
+        works = source != NULL && status.state == SOURCE_OK && status.n_counters > 0;
         if (source)
                 (void) source_table[i]->close(source);
         if (!works && status.state != s->status.sources[i].state)

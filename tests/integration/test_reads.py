@@ -6,7 +6,7 @@ from machinebed import Daemon, MachineTest, fakecpu, main
 THREAD = (0xE7, 0xE8, 0x34)
 CORE = (0x3FC, 0x3FD, 0x3FE, 0x660, 0x19C)
 PACKAGE = (0x60D, 0x3F8, 0x3F9, 0x3FA, 0x611, 0x619, 0x613, 0x61B, 0x1B1)
-SAMPLES = 12
+SAMPLES = 24  # 12 s: longer than the sampler waits before it looks for sources that are missing
 
 # Package 0: cores 0-3 work, cores 4-7 sleep. Package 1 sleeps whole. Siblings are 16 apart.
 SLEEPERS = "include skx-rates\nset busy=10 c6=85\nset wake_on_read=%d\nsleep cpus=4-15,20-31\n"
