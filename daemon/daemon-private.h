@@ -20,7 +20,7 @@ typedef struct Daemon {
         int statm_fd;  /* /proc/self/statm */
         pid_t sampler; /* 0: none, or reaped */
         sd_event_source *frames, *child, *maintain, *grace, *pinger;
-        sd_event_source *signals[3];
+        sd_event_source *signals[4];
         Watchdog watchdog;
         uint64_t start_mono_us, frame_mono_us; /* of the last tick, 0: none */
         uint64_t minute;                       /* wall minute of the last housekeeping */

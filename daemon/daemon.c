@@ -2,9 +2,11 @@
 /*
  * The server's life: everything is made, the loop runs, everything goes in the opposite order. It ends
  *
- *   when told to (SIGTERM, SIGINT): the sampler's socket is closed, its end awaited for a second at most,
- * status 0; when the sampler ends by itself: the open minute is closed and the status is a failure, so that
- * systemd starts both anew; when a frame is damaged: as if the sampler had ended.
+ *   when told to (SIGTERM, SIGINT): the sampler's socket is closed, its end awaited for a second at most, status 0;
+ *   when the sampler ends by itself: the open minute is closed and the status is a failure, so that systemd starts
+ *   both anew;
+ *   when a frame is damaged, or systemd's watchdog says that no life sign came (SIGABRT), which means that the
+ *   sampler hangs: as if it had ended; it is killed.
  */
 
 #include <errno.h>
@@ -73,11 +75,23 @@ static int on_grace(sd_event_source *s, uint64_t usec, void *userdata) {
         return 0;
 }
 
+/* SIGABRT is systemd's watchdog: we have sent no life signs because no frame came. */
+static void end_hung(Daemon *d) {
+        uint64_t since = d->frame_mono_us ? d->frame_mono_us : d->start_mono_us;
+
+        log_event(LOG_LEVEL_ERROR, CSTATED_MESSAGE_SAMPLER_DIED, NULL,
+                "no sample for %llu s, the sampler hangs: it is killed, and we end, for a fresh start",
+                (daemon_mono_us() - since) / USEC_PER_SEC);
+        daemon_end(d, EXIT_FAILURE);
+}
+
 static int on_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata) {
         Daemon *d = userdata;
 
         if (si->ssi_signo == SIGHUP)
                 daemon_reload(d);
+        else if (si->ssi_signo == SIGABRT)
+                end_hung(d);
         else
                 begin_stop(d, si->ssi_signo == SIGINT ? "interrupted" : "terminated");
         return 0;
@@ -147,7 +161,7 @@ static int open_store(Daemon *d) {
 }
 
 static int start_signals(Daemon *d) {
-        static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
+        static const int numbers[] = { SIGTERM, SIGINT, SIGHUP, SIGABRT };
         int r;
 
         for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -243,6 +257,7 @@ int daemon_run(const DaemonOptions *o) {
                 d.status = start_loop(&d) < 0 ? EXIT_FAILURE : 0;
                 if (d.status == 0) {
                         ingest_check_store(d.ingest);
+                        (void) sd_notify(0, "STATUS=Waiting for the first sample");
                         r = sd_event_loop(d.loop);
                         if (r < 0) {
                                 log_error("the loop failed: %s", strerror(-r));

@@ -123,6 +123,7 @@ static void block_signals(void) {
         (void) sigaddset(&set, SIGINT);
         (void) sigaddset(&set, SIGHUP);
         (void) sigaddset(&set, SIGCHLD);
+        (void) sigaddset(&set, SIGABRT); /* systemd's watchdog; abort() itself is not stopped by it */
         (void) sigprocmask(SIG_BLOCK, &set, NULL);
         (void) signal(SIGPIPE, SIG_IGN);
 }

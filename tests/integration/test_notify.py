@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 
-from daemonbed import DaemonTest, NotifySocket, children, main, until
+from daemonbed import DaemonTest, NotifySocket, alive, children, main, until
 
 
 class Notify(DaemonTest):
@@ -75,6 +75,18 @@ class Notify(DaemonTest):
         os.kill(sampler, signal.SIGCONT)
         until(lambda: self.notify.take(0.1), "pings again")
         self.stop(p)
+
+    def test_watchdog_strikes(self):
+        """What systemd does then: SIGABRT to the server, which says why and leaves nothing behind."""
+        p = self.begin(WATCHDOG_USEC="30000000")
+        self.notify.wait("READY=1")
+        sampler = children(p.pid)[0]
+        os.kill(sampler, signal.SIGSTOP)
+        p.send_signal(signal.SIGABRT)
+        self.assertEqual(p.wait(15), 1)
+        self.assertRegex(self.messages(), r"no sample for \d+ s, the sampler hangs")
+        self.assertFalse(alive(sampler))
+        self.check_database()
 
     def test_impatient_watchdog(self):
         """400 ms against an interval of 2 s: pings by timer, until the last frame is too old."""
