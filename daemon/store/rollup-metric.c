@@ -162,7 +162,7 @@ bool rollup_ratio_applies(const StoreMachine *m, const RollupRatio *r) {
 
 /* Each name that the column has on one of the idle sets. */
 static int ensure_column(Store *s, const StoreMachine *m, const LayoutColumn *c) {
-        unsigned n_sets = rollup_is_by_state(c->field) ? MAX(m->machine->n_idle_sets, 1u) : 1;
+        unsigned n_sets = field_is_by_state(c->field) ? MAX(m->machine->n_idle_sets, 1u) : 1;
         int r = 0;
 
         for (unsigned set = 0; r == 0 && set < n_sets; set++) {

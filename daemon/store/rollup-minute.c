@@ -93,7 +93,7 @@ static void minute_add(Minute *m, FieldId field, uint8_t instance, double scale,
         for (uint32_t e = 0; e < machine_n_entities(machine, scope); e++) {
                 uint32_t row = rollup_scope(scope) == ROLLUP_CPU ? machine_first_cpu(machine, scope, e) : e;
 
-                if (e == 0 || (rollup_is_by_state(field) && machine->cpus[row].idle_set != set)) {
+                if (e == 0 || (field_is_by_state(field) && machine->cpus[row].idle_set != set)) {
                         char state[16];
 
                         set = rollup_scope(scope) == ROLLUP_CPU ? machine->cpus[row].idle_set : 0;

@@ -45,9 +45,9 @@ int64_t rollup_key(const Machine *m, Scope s, uint32_t e) {
 
 void rollup_state(const Machine *m, FieldId field, uint8_t instance, uint16_t idle_set, char ret[16]) {
         ret[0] = '\0';
-        if (field_n_instances(field) > 1 && !rollup_is_by_state(field))
+        if (field_n_instances(field) > 1 && !field_is_by_state(field))
                 field_bucket_name(instance, ret);
-        if (!rollup_is_by_state(field))
+        if (!field_is_by_state(field))
                 return;
         if (idle_set < m->n_idle_sets && instance < m->idle_sets[idle_set].n_states &&
                 m->idle_sets[idle_set].states[instance].name[0])

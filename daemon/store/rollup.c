@@ -105,8 +105,3 @@ bool rollup_has_spread(FieldId field) {
                 return false;
         return f->unit != FIELD_UNIT_TICK && f->unit != FIELD_UNIT_ENERGY;
 }
-
-bool rollup_is_by_state(FieldId field) {
-        return (field >= FIELD_IDLE_TIME && field <= FIELD_IDLE_REJECTED) ||
-               (field >= FIELD_TRACE_ENTRIES && field <= FIELD_WAKE_IMMEDIATE);
-}

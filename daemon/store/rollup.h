@@ -43,5 +43,3 @@ void rollup_ratio_column(const RollupRatio *ratio, double num_scale, const int64
 
 /* Whether rollups keep m2, min and max of the field: not of clocks, histograms and numerators whose ratio is kept. */
 bool rollup_has_spread(FieldId field);
-/* Whether the field's instances are idle states, named by the CPU's idle set. */
-bool rollup_is_by_state(FieldId field);

@@ -206,7 +206,7 @@ static void take_row(StoreScan *s, RollupScope scope, sqlite3_stmt *q, size_t n,
 
                 if (entity[own] == UINT32_MAX)
                         continue;
-                position = find_position(s, scope, c, rollup_is_by_state(c->field) ? set : 0, &finders[k]);
+                position = find_position(s, scope, c, field_is_by_state(c->field) ? set : 0, &finders[k]);
                 if (position >= 0)
                         rollup_read_cell(q, position, ticks, rollup_has_spread(c->field), &cell);
                 put_cell(s, (c->offset + entity[own]) * n + i, &cell, rollup_has_spread(c->field));

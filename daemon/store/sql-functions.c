@@ -90,7 +90,7 @@ static int sql_collect(SqlTable *t, const Machine *m) {
                 return -ENOMEM;
         for (size_t i = 0; i < l.n_columns; i++) {
                 FieldId field = l.columns[i].field;
-                unsigned n_sets = rollup_is_by_state(field) ? MAX(m->n_idle_sets, 1u) : 1;
+                unsigned n_sets = field_is_by_state(field) ? MAX(m->n_idle_sets, 1u) : 1;
 
                 if (rollup_scope(field_spec(field)->scope) != ROLLUP_CPU)
                         continue;
