@@ -96,7 +96,10 @@ static int print_findings(const DoctorFacts *f, const DoctorFinding *findings, s
                 print_wrapped("   ", findings[i].evidence);
                 print_wrapped("   -> ", findings[i].advice);
         }
-        if (n == 0)
+        if (n == 0 && !doctor_saw_idle(f))
+                puts("nothing found, but neither idle states nor wakeups are counted here, so little\n"
+                     "could be looked at: cstatectl status says why");
+        else if (n == 0)
                 printf("healthy: nothing keeps the %zu CPUs from idling\n", f->n_cpus);
         return ctl_finish_stdout();
 }

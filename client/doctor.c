@@ -321,6 +321,17 @@ static void rule_never_deep(const DoctorFacts *f, Findings *out) {
                         "%zu CPUs", cpu, 100 * shallow->below / shallow->usage, shallow->name, deep->name, n, f->n_cpus);
 }
 
+bool doctor_saw_idle(const DoctorFacts *f) {
+        for (size_t i = 0; i < f->n_cpus; i++) {
+                if (isfinite(f->cpus[i].wakeups))
+                        return true;
+                for (size_t k = 0; k < f->cpus[i].n_states; k++)
+                        if (isfinite(f->cpus[i].states[k].usage))
+                                return true;
+        }
+        return false;
+}
+
 static int by_weight(const void *a, const void *b) {
         const DoctorFinding *x = a, *y = b;
 

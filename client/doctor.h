@@ -74,3 +74,6 @@ typedef struct DoctorFinding {
 
 /* All rules; findings sorted by weight, heaviest first. Returns how many. */
 size_t doctor_examine(const DoctorFacts *f, DoctorFinding ret[DOCTOR_FINDINGS_MAX]);
+
+/* Whether any idle state or wakeup was counted: without them no finding is no health. */
+bool doctor_saw_idle(const DoctorFacts *f);

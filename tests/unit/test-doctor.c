@@ -71,6 +71,13 @@ static void test_unknown_is_not_ill(void **state) {
         }
         f->packages[0].deep = f->packages[1].deep = NAN;
         assert_string_equal(examine(f), "");
+        /* nor is it well */
+        assert_false(doctor_saw_idle(f));
+        f->cpus[3].wakeups = 0;
+        assert_true(doctor_saw_idle(f));
+        f->cpus[3].wakeups = NAN;
+        f->cpus[5].states[2].usage = 1;
+        assert_true(doctor_saw_idle(f));
 }
 
 static void test_erratum_first(void **state) {
