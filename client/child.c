@@ -63,42 +63,61 @@ static void child_exec(char **argv, const Signals *s, int pipe_fd) {
         _exit(error == ENOENT ? 127 : 126);
 }
 
-static unsigned tasks_of(pid_t pid, unsigned depth);
+typedef struct Tasks {
+        unsigned n;
+        uint64_t wait_ns; /* ready, and waiting for a CPU */
+} Tasks;
 
-static unsigned tasks_of_children(pid_t pid, const char *tid, unsigned depth) {
-        char path[64], text[4096];
+static void look_at(pid_t pid, unsigned depth, Tasks *t);
+
+/* Reads a small file of a task; the number of bytes. */
+static size_t read_task(pid_t pid, const char *tid, const char *name, char *buf, size_t size) {
         _cleanup_close_ int fd = -1;
-        unsigned n = 0;
-        uint64_t child;
-        const char *p = text, *end;
-        ssize_t size;
+        char path[80];
+        ssize_t n;
 
-        (void) snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", (int) pid, tid);
+        (void) snprintf(path, sizeof(path), "/proc/%d/task/%.16s/%s", (int) pid, tid, name);
         fd = open(path, O_RDONLY | O_CLOEXEC);
-        size = fd < 0 ? 0 : read(fd, text, sizeof(text));
-        end = text + MAX(size, 0);
+        n = fd < 0 ? 0 : read(fd, buf, size);
+        return n > 0 ? (size_t) n : 0;
+}
+
+static bool next_number(const char **p, const char *end, uint64_t *ret) {
+        while (*p < end && **p == ' ')
+                (*p)++;
+        return num_scan_u64(p, end, ret);
+}
+
+static void look_at_task(pid_t pid, const char *tid, unsigned depth, Tasks *t) {
+        char text[4096];
+        const char *p = text, *end;
+        uint64_t run_ns, wait_ns, child;
+
+        t->n++;
+        end = text + read_task(pid, tid, "schedstat", text, sizeof(text));
+        if (next_number(&p, end, &run_ns) && next_number(&p, end, &wait_ns))
+                t->wait_ns += wait_ns;
+        p = text;
+        end = text + read_task(pid, tid, "children", text, sizeof(text));
         for (; p < end; p++)
                 if (num_scan_u64(&p, end, &child))
-                        n += tasks_of((pid_t) child, depth + 1);
-        return n;
+                        look_at((pid_t) child, depth + 1, t);
 }
 
 /* Threads of the process and its descendants. */
-static unsigned tasks_of(pid_t pid, unsigned depth) {
+static void look_at(pid_t pid, unsigned depth, Tasks *t) {
         const struct dirent *e;
-        unsigned n = 0;
         char path[32];
         DIR *dir;
 
         (void) snprintf(path, sizeof(path), "/proc/%d/task", (int) pid);
         dir = depth < 16 ? opendir(path) : NULL;
         if (!dir)
-                return 0;
-        while ((e = readdir(dir)) && n < TASKS_MAX)
+                return;
+        while ((e = readdir(dir)) && t->n < TASKS_MAX)
                 if (e->d_name[0] != '.')
-                        n += 1 + tasks_of_children(pid, e->d_name, depth);
+                        look_at_task(pid, e->d_name, depth, t);
         (void) closedir(dir);
-        return n;
 }
 
 static void take_end(int status, const struct rusage *usage, ChildResult *r) {
@@ -118,7 +137,7 @@ static void wait_for(pid_t pid, const Signals *s, ChildTick tick, void *userdata
         r->n_tasks = 1;
         while (wait4(pid, &status, WNOHANG, &usage) != pid) {
                 int number = sigtimedwait(&s->ours, NULL, &look);
-                unsigned n;
+                Tasks tasks = {};
 
                 if (number == SIGTERM || number == SIGHUP) {
                         r->interrupted = true;
@@ -126,8 +145,9 @@ static void wait_for(pid_t pid, const Signals *s, ChildTick tick, void *userdata
                 }
                 if (number >= 0)
                         continue;
-                n = tasks_of(pid, 0);
-                r->n_tasks = MAX(r->n_tasks, n);
+                look_at(pid, 0, &tasks);
+                r->n_tasks = MAX(r->n_tasks, tasks.n);
+                r->wait_seconds = MAX(r->wait_seconds, (double) tasks.wait_ns / (double) NSEC_PER_SEC);
                 if (tick)
                         tick(userdata, (double) (now_us(CLOCK_MONOTONIC) - begin) / (double) USEC_PER_SEC);
         }

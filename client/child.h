@@ -13,6 +13,7 @@ typedef struct ChildResult {
         uint64_t start_us, end_us; /* CLOCK_REALTIME */
         double seconds;     /* by CLOCK_MONOTONIC */
         double cpu_seconds; /* of it and all it waited for */
+        double wait_seconds; /* its threads were ready to run and had no CPU, as far as seen while it ran */
         unsigned n_tasks;   /* most threads seen at once, of it and its descendants; at least 1 */
 } ChildResult;
 

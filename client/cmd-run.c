@@ -206,7 +206,8 @@ static int run_once(Run *r) {
         if (code != CTL_EXIT_OK)
                 return -code;
         *f = (RunFigures){
-                .seconds = c.seconds, .cpu_seconds = c.cpu_seconds, .n_tasks = c.n_tasks, .status = c.status
+                .seconds = c.seconds, .cpu_seconds = c.cpu_seconds,
+                .wait_seconds = c.wait_seconds, .n_tasks = c.n_tasks, .status = c.status
         };
         choose_window(r, &c, before_ms, f);
         code = fetch_summary(r, f);

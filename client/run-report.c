@@ -14,7 +14,7 @@
 #include "query/stats.h"
 
 #define MOSTLY 50.0        /* % */
-#define USED_ALONE 0.5     /* of a CPU: a single thread that uses less waits more than it works */
+#define USED_ALONE 0.5     /* of a CPU: a single thread that wants less waits for something else */
 #define USED_OF_MANY 0.25  /* of a CPU a thread, where there are several */
 
 static json_t *number_or_null(double v) {
@@ -111,19 +111,22 @@ static double deep_share(const json_t *rows, char name[16]) {
 
 typedef struct Use {
         double seconds, cpus; /* mean of the runs */
+        double wanted;        /* CPUs it used or waited for */
         unsigned n_tasks;
 } Use;
 
 static Use report_use(const RunReport *r) {
         Use u = { .n_tasks = 1 };
-        double cpu = 0;
+        double cpu = 0, wait = 0;
 
         for (size_t i = 0; i < r->n; i++) {
                 u.seconds += r->runs[i].seconds / (double) r->n;
                 cpu += r->runs[i].cpu_seconds / (double) r->n;
+                wait += r->runs[i].wait_seconds / (double) r->n;
                 u.n_tasks = MAX(u.n_tasks, r->runs[i].n_tasks);
         }
         u.cpus = u.seconds > 0 ? cpu / u.seconds : 0;
+        u.wanted = u.seconds > 0 ? (cpu + wait) / u.seconds : 0;
         return u;
 }
 
@@ -134,7 +137,7 @@ bool run_report_verdict(const RunReport *r, const json_t *rows, char *buf, size_
 
         buf[0] = '\0';
         deep = deep_share(rows, name);
-        if (u.cpus > (u.n_tasks > 1 ? USED_OF_MANY * u.n_tasks : USED_ALONE) ||
+        if (u.wanted > (u.n_tasks > 1 ? USED_OF_MANY * u.n_tasks : USED_ALONE) ||
                 (isfinite(busy) && busy > 100 - MOSTLY))
                 return false;
         (void) num_format_fixed(u.cpus, 2, cpus, sizeof(cpus));

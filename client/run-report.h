@@ -9,6 +9,7 @@
 
 typedef struct RunFigures {
         double seconds, cpu_seconds;
+        double wait_seconds; /* ready to run, without a CPU */
         unsigned n_tasks; /* most threads at once */
         int status;
         bool whole;       /* the window is the whole intervals inside the run; else those that cover it */

@@ -322,8 +322,6 @@ class Regression(OnMachine):
     def test_run_at_work_is_not_blocked(self):
         """One CPU is all it can use: that the others sleep says nothing."""
         self.ok("run at work", err=None)
-        if float(re.search(r"s, ([\d.]+) CPUs", self.kept["run at work"]["err"]).group(1)) < 0.6:
-            self.skipTest("this box is too busy to give it a CPU")
         self.assertNotIn("blocked", self.kept["run at work"]["err"])
 
     def test_run_json(self):

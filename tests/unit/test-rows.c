@@ -222,6 +222,7 @@ static bool verdict(RunFigures f, char *buf, size_t size) {
 }
 
 static void test_verdict(void **state) {
+        RunFigures starved;
         char text[256];
 
         assert_true(verdict(figures(5, 0.15, 1, 1, 95, 94), text, sizeof(text)));
@@ -232,6 +233,10 @@ static void test_verdict(void **state) {
         /* a single thread at work leaves the other CPUs asleep and is not blocked */
         assert_false(verdict(figures(5, 4.9, 1, 2, 95, 94), text, sizeof(text)));
         assert_false(verdict(figures(5, 60, 16, 20, 75, 94), text, sizeof(text)));
+        /* it would have run, had there been a CPU for it */
+        starved = figures(5, 1, 1, 2, 95, 94);
+        starved.wait_seconds = 3.9;
+        assert_false(verdict(starved, text, sizeof(text)));
         /* somebody else is at work */
         assert_false(verdict(figures(5, 0.1, 1, 80, 10, 400), text, sizeof(text)));
         /* idle, and not deep */
