@@ -24,6 +24,7 @@
 
 #define CPUINFO_HEAD_MAX (16u << 10)
 #define TSC_MEASURE_NS (50 * 1000000L)
+#define PAIR_ATTEMPTS 8
 #define TSC_TOLERANCE 1000 /* CPUID's frequency holds where it is within 1/1000 of the measured one */
 
 /* CPUID of one CPU: through its device, or fd -1 and the instruction. */
@@ -230,16 +231,35 @@ static uint64_t raw_ns(void) {
         return (uint64_t) t.tv_sec * NSEC_PER_SEC + (uint64_t) t.tv_nsec;
 }
 
+typedef struct ClockPair {
+        uint64_t tsc, ns;
+} ClockPair;
+
+/* Both clocks at one moment: of some attempts the one in which least time went by, since we may lose the CPU within. */
+static ClockPair clock_pair(void) {
+        ClockPair best = {};
+        uint64_t least = UINT64_MAX;
+
+        for (unsigned i = 0; i < PAIR_ATTEMPTS; i++) {
+                uint64_t begin = raw_ns(), tsc = cpuid_live_tsc(), took = raw_ns() - begin;
+
+                if (took >= least)
+                        continue;
+                least = took;
+                best = (ClockPair){ .tsc = tsc, .ns = begin + took / 2 };
+        }
+        return best;
+}
+
 /* The TSC against CLOCK_MONOTONIC_RAW over 50 ms: a few ppm, most of it the two reads not being one. */
 static uint64_t tsc_measure(void) {
-        uint64_t tsc0 = cpuid_live_tsc(), ns0 = raw_ns(), tsc, ns;
+        ClockPair a = clock_pair(), b;
 
-        if (tsc0 == 0)
+        if (a.tsc == 0)
                 return 0;
         (void) nanosleep(&(struct timespec){ .tv_nsec = TSC_MEASURE_NS }, NULL);
-        tsc = cpuid_live_tsc() - tsc0;
-        ns = raw_ns() - ns0;
-        return ns > 0 ? (uint64_t) ((unsigned __int128) tsc * NSEC_PER_SEC / ns) : 0;
+        b = clock_pair();
+        return b.ns > a.ns ? (uint64_t) ((unsigned __int128) (b.tsc - a.tsc) * NSEC_PER_SEC / (b.ns - a.ns)) : 0;
 }
 
 static uint64_t tsc_frequency(Sysfs *s, const Machine *m) {
