@@ -208,7 +208,7 @@ static int export_metric(
 
         (void) params_add(&p, "metric", m->metric);
         (void) params_add(&p, "scope", m->scope);
-        (void) params_add(&p, "agg", m->mean ? "mean" : "sum");
+        (void) params_add(&p, "agg", m->share ? "mean,count" : m->mean ? "mean" : "sum");
         (void) params_add(&p, "format", "csv");
         (void) params_add(&p, "time_format", "ms");
         (void) add_window(e, &w, &p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A query's rows come step by step; OpenMetrics wants each series whole. So points are kept by series (16
+ * A query's rows come step by step; OpenMetrics wants each series whole. So points are kept by series (24
  * bytes each) until the metric is read. A step without a value is no point, and adds nothing to a counter.
  */
 
@@ -95,17 +95,18 @@ const OmHistoryFamily om_history_families[] = {
 };
 
 /* The fields of a row of /api/v1/query's CSV that are used here. */
-typedef enum Field { F_TIME, F_PACKAGE, F_DIE, F_CORE, F_CPU, F_STATE, F_VALUE, F_METHOD, F_N } Field;
+typedef enum Field { F_TIME, F_PACKAGE, F_DIE, F_CORE, F_CPU, F_STATE, F_VALUE, F_COUNT, F_METHOD, F_N } Field;
 
 static const char *const field_names[F_N] = {
         [F_TIME] = "time", [F_PACKAGE] = "package", [F_DIE] = "die", [F_CORE] = "core", [F_CPU] = "cpu",
-        [F_STATE] = "state", [F_METHOD] = "method", [F_VALUE] = NULL, /* mean or sum */
+        [F_STATE] = "state", [F_METHOD] = "method",
+        [F_COUNT] = "count", [F_VALUE] = NULL, /* mean or sum */
 };
 
 #define CSV_FIELDS_MAX 24
 
 typedef struct Point {
-        uint64_t time_ms;
+        uint64_t time_ms, count; /* count: samples; 0 where nobody asked */
         double value;
 } Point;
 
@@ -210,7 +211,7 @@ static Series *find_series(History *h, const char *labels) {
         return &h->series[h->n++];
 }
 
-static int add_point(Series *s, uint64_t time_ms, double value) {
+static int add_point(Series *s, const Point *p) {
         if (s->n == s->size) {
                 size_t size = MAX(2 * s->size, (size_t) 64);
                 Point *points = reallocarray(s->points, size, sizeof(*points));
@@ -220,24 +221,25 @@ static int add_point(Series *s, uint64_t time_ms, double value) {
                 s->points = points;
                 s->size = size;
         }
-        s->points[s->n++] = (Point){ time_ms, value };
+        s->points[s->n++] = *p;
         return 0;
 }
 
 static int read_row(History *h, const OmHistoryMetric *m, char *line) {
         char *fields[CSV_FIELDS_MAX], labels[160];
         size_t n = split(line, fields);
-        uint64_t time_ms;
-        double value;
+        Point p = {};
         Series *s;
 
-        if (num_parse_u64(field(h, fields, n, F_TIME), &time_ms) < 0)
+        if (num_parse_u64(field(h, fields, n, F_TIME), &p.time_ms) < 0)
                 return -EBADMSG;
-        if (num_parse_double(field(h, fields, n, F_VALUE), &value) < 0)
+        if (num_parse_double(field(h, fields, n, F_VALUE), &p.value) < 0)
                 return 0; /* null */
+        if (num_parse_u64(field(h, fields, n, F_COUNT), &p.count) < 0)
+                p.count = 0;
         row_labels(h, m, fields, n, labels, sizeof(labels));
         s = find_series(h, labels);
-        return s ? add_point(s, time_ms, value) : -ENOMEM;
+        return s ? add_point(s, &p) : -ENOMEM;
 }
 
 static int read_body(History *h, const OmHistoryMetric *m, char *body) {
@@ -267,18 +269,28 @@ static void write_point(
                 (unsigned long long) time_ms / 1000, (unsigned long long) time_ms % 1000);
 }
 
+/* Seconds of a share: a step with half of the samples that others have was measured for half of it. */
+static double share_seconds(const Point *p, uint64_t count_max, uint64_t step_ms) {
+        double covered = count_max > 0 ? (double) p->count / (double) count_max : 1;
+
+        return p->value / 100 * covered * (double) step_ms / 1000;
+}
+
 /* A point stands at the end of its step; a counter also at 0 where it begins. */
-static int write_series(
-        const OmHistoryFamily *f, const OmHistoryMetric *m, const Series *s, uint64_t step_ms, FILE *out) {
+static int write_series(const OmHistoryFamily *f, const OmHistoryMetric *m, const Series *s, uint64_t step_ms,
+        FILE *out) {
+        uint64_t count_max = 0;
         double total = 0;
 
+        for (size_t i = 0; i < s->n; i++)
+                count_max = MAX(count_max, s->points[i].count);
         if (!f->gauge && s->n > 0)
                 write_point(f, s, s->points[0].time_ms, 0, out);
         for (size_t i = 0; i < s->n; i++) {
-                double v = s->points[i].value;
+                const Point *p = &s->points[i];
 
-                total += m->share ? v / 100 * (double) step_ms / 1000 : v;
-                write_point(f, s, s->points[i].time_ms + step_ms, f->gauge ? v : total, out);
+                total += m->share ? share_seconds(p, count_max, step_ms) : p->value;
+                write_point(f, s, p->time_ms + step_ms, f->gauge ? p->value : total, out);
         }
         return (int) s->n;
 }

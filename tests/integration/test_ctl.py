@@ -266,6 +266,7 @@ class OnMachine(unittest.TestCase):
                            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=280)
         if done.returncode == fakecpu.SKIP:
             print(done.stderr.strip() or done.stdout.strip())
+            cls.tearDownClass()
             raise unittest.SkipTest("the fake machine cannot run here")
         log = os.path.join(cls.folder, "log")
         if done.returncode != 0:

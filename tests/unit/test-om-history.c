@@ -61,6 +61,16 @@ static void test_share(void **state) {
                 "x_joules_total{package=\"0\",core=\"3\"} 15 40.000\n");
 }
 
+/* A daemon that began within a step measured only a part of it. */
+static void test_part_of_a_step(void **state) {
+        const OmHistoryMetric m = { .metric = "c6", .scope = "core", .mean = true, .share = true };
+
+        check(&joules, &m, "time,core,mean,count\n20000,3,80,5\n30000,3,80,10\n", 2,
+                "# TYPE x_joules counter\n# UNIT x_joules joules\n# HELP x_joules Energy.\n"
+                "x_joules_total{core=\"3\"} 0 20.000\nx_joules_total{core=\"3\"} 4 30.000\n"
+                "x_joules_total{core=\"3\"} 12 40.000\n");
+}
+
 static void test_gauge(void **state) {
         const OmHistoryMetric m = { .metric = "pkg_temp", .scope = "system", .mean = true };
 
@@ -84,6 +94,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_counter),
                 cmocka_unit_test(test_share),
+                cmocka_unit_test(test_part_of_a_step),
                 cmocka_unit_test(test_gauge),
                 cmocka_unit_test(test_nothing),
         };

@@ -4,10 +4,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "client/compare-print.h"
 #include "client/rows.h"
 #include "client/run-report.h"
+#include "client/text.h"
+#include "client/window.h"
 
 static json_t *load(const char *text) {
         json_error_t e;
@@ -274,6 +277,64 @@ static void test_repeat(void **state) {
                 json_decref(runs[i].summary);
 }
 
+/* words */
+
+static void test_windows(void **state) {
+        static const struct {
+                const char *first, *second, *key, *value, *end;
+        } cases[] = {
+                { "1h", NULL, "start", "-1h", NULL },
+                { "last", "90s", "start", "-90s", NULL },
+                { "-2h..-1h", NULL, "start", "-2h", "-1h" },
+                { "..now", NULL, "end", "now", NULL },
+                { "nightly", NULL, "label", "nightly", NULL },
+                { "42", NULL, "label", "42", NULL },
+        };
+        char buf[80];
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                char first[32], second[32];
+                char *words[] = { first, second };
+                WindowWords w;
+                Params p = {};
+
+                (void) snprintf(first, sizeof(first), "%s", cases[i].first);
+                (void) snprintf(second, sizeof(second), "%s", cases[i].second ? cases[i].second : "");
+                assert_int_equal(window_params(cases[i].second ? 2 : 1, words, &w, &p), 0);
+                assert_int_equal(p.n, cases[i].end ? 2 : 1);
+                assert_string_equal(p.params[0].key, cases[i].key);
+                assert_string_equal(p.params[0].value, cases[i].value);
+                if (cases[i].end)
+                        assert_string_equal(p.params[1].value, cases[i].end);
+        }
+        assert_string_equal(window_side("1h", buf, sizeof(buf)), "-1h..now");
+        assert_string_equal(window_side("old", buf, sizeof(buf)), "old");
+}
+
+static void test_bad_windows(void **state) {
+        char last[] = "last", word[] = "week", first[] = "first", span[] = "1h";
+        char *no_span[] = { last, word }, *no_last[] = { first, span };
+        WindowWords w;
+        Params p = {};
+
+        assert_true(window_params(2, no_span, &w, &p) < 0);
+        assert_true(window_params(2, no_last, &w, &p) < 0);
+}
+
+/* The hour that comes twice is two hours (C21). */
+static void test_local_time(void **state) {
+        char buf[TEXT_TIME];
+
+        assert_int_equal(setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1), 0);
+        tzset();
+        text_time(1792888200000, buf);
+        assert_string_equal(buf, "2026-10-25 02:30:00+0200");
+        text_time(1792891800000, buf);
+        assert_string_equal(buf, "2026-10-25 02:30:00+0100");
+        text_time(0, buf);
+        assert_string_equal(buf, "-");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_names),
@@ -285,6 +346,9 @@ int main(void) {
                 cmocka_unit_test(test_compare_narrow),
                 cmocka_unit_test(test_verdict),
                 cmocka_unit_test(test_repeat),
+                cmocka_unit_test(test_windows),
+                cmocka_unit_test(test_bad_windows),
+                cmocka_unit_test(test_local_time),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
