@@ -4,9 +4,12 @@
 import os
 import signal
 import socket
+import sqlite3
 import time
 
 from daemonbed import DaemonTest, NotifySocket, alive, children, main, until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Notify(DaemonTest):
@@ -22,6 +25,11 @@ class Notify(DaemonTest):
             return condition()
 
         until(told, what)
+
+    def begin_again(self):
+        self.notify.socket.close()
+        os.unlink(self.notify.address)
+        return self.begin()
 
     def test_ready_with_the_first_sample(self):
         for abstract in (False, True):
@@ -124,6 +132,24 @@ class Notify(DaemonTest):
         self.notify.take(0.5)
         self.assertEqual(self.notify.count("WATCHDOG"), 0)
         self.stop(p)
+
+    def test_migration_takes_its_time(self):
+        c = sqlite3.connect(self.db)
+        with open(os.path.join(HERE, "..", "fixtures", "store-v1.sql"), encoding="utf-8") as f:
+            c.executescript(f.read())
+        c.close()
+        p = self.begin()
+        self.notify.wait("READY=1")
+        extended = [i for i, l in enumerate(self.notify.lines) if l.startswith("EXTEND_TIMEOUT_USEC=")]
+        self.assertTrue(extended, self.notify.lines)
+        self.assertLess(extended[-1], self.notify.lines.index("READY=1"))
+        self.assertGreaterEqual(int(self.notify.lines[extended[0]].split("=")[1]), 10 * 10**6)
+        self.assertEqual(self.stop(p), 0)
+        # the second time there is nothing to do
+        q = self.begin_again()
+        self.notify.wait("READY=1")
+        self.assertFalse([l for l in self.notify.lines if l.startswith("EXTEND_TIMEOUT_USEC=")])
+        self.stop(q)
 
     def test_reload(self):
         p = self.begin()
