@@ -24,6 +24,7 @@ typedef struct MsrSource {
         MsrDev dev;
         MsrSweep sweep;
         char detail[128];    /* of the probe */
+        bool is_open;
 } MsrSource;
 
 static Source *msr_close(Source *source) {
@@ -113,8 +114,33 @@ static int msr_source_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **re
 
 static int msr_open(Source *source, const Machine *m) {
         MsrSource *s = (MsrSource *) source;
+        int r;
 
-        return msr_sweep_init(&s->sweep, m);
+        if (s->is_open)
+                return 0;
+        r = msr_sweep_init(&s->sweep, m);
+        s->is_open = r == 0;
+        return r;
+}
+
+/* When cores were read last, and who is due: a change elsewhere must not wake those that sleep. */
+static void msr_adopt(Source *source, const Machine *m, Source *source_old, const Machine *m_old) {
+        MsrSource *s = (MsrSource *) source, *old = (MsrSource *) source_old;
+
+        if (!old->is_open || msr_open(source, m) < 0)
+                return; /* open() will say why */
+        for (uint32_t i = 0; i < m->n_cores; i++) {
+                const MachinePackage *p = &m->packages[m->cores[i].package];
+                uint32_t k = machine_core_index(m_old, p->package, p->die, m->cores[i].id);
+
+                if (k != UINT32_MAX)
+                        s->sweep.plan.core_read_ns[i] = old->sweep.plan.core_read_ns[k];
+        }
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                uint32_t k = machine_cpu_index(m_old, m->cpus[i].id);
+
+                s->sweep.plan.unread[i] = k != UINT32_MAX && old->sweep.plan.unread[k];
+        }
 }
 
 static uint32_t entity_cpu_id(const Machine *m, Scope scope, uint32_t e) {
@@ -170,6 +196,7 @@ const SourceOps source_ops_msr = {
         .name = "msr",
         .passive = false,
         .probe = msr_source_probe,
+        .adopt = msr_adopt,
         .open = msr_open,
         .read = msr_read,
         .close = msr_close,

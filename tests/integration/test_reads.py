@@ -26,7 +26,29 @@ def lazy_inside():
                 "write_opens": fakecpu.ledger(d.sampler)["write_opens"], "pwrites": fakecpu.ledger(d.sampler)["pwrites"]}
 
 
+def hotplug_inside():
+    """Reads of each CPU's MPERF after another one went offline, and after it came back."""
+    with Daemon(policy="lazy", interval="500ms") as d:
+        d.wait_samples(4)
+        out = []
+        for statement in ("offline cpus=2", "online cpus=2"):
+            fakecpu.reset_ledger()
+            fakecpu.set_(statement)
+            d.wait_samples(6)
+            out.append({str(key[1]): row.count for key, row in fakecpu.ledger(d.sampler).items() if key[0] == "msr" and key[2] == 0xE7})
+        return {"reads": out, "c6": {c["core"]: c.get("c6") for c in d.snapshot_after(1)["cores"] if c["package"] == 0}}
+
+
 class Lazy(MachineTest):
+    def test_hotplug_leaves_sleepers_alone(self):
+        """A CPU that leaves or comes is no reason to wake others."""
+        r = self.on(SLEEPERS % 0, "hotplug_inside")
+        for reads in r["reads"]:
+            self.assertEqual({c: n for c, n in reads.items() if 4 <= int(c) < 16 or int(c) >= 20}, {})
+            self.assertGreater(reads["0"], 3)
+        self.assertAlmostEqual(r["c6"]["1"], 85, delta=2)
+        self.assertIsNone(r["c6"]["5"])
+
     def check(self, wake_on_read):
         r = self.on(SLEEPERS % wake_on_read, "lazy_inside")
         reads = {int(reg, 16): {int(cpu): n for cpu, n in per_cpu.items()} for reg, per_cpu in r["counts"].items()}
