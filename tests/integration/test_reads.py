@@ -22,7 +22,7 @@ def lazy_inside():
         for key, row in fakecpu.ledger(d.sampler).items():
             if key[0] == "msr":
                 counts.setdefault("%x" % key[2], {})[str(key[1])] = row.count
-        return {"counts": counts, "samples": d.samples(), "snapshot": d.json("/api/v1/snapshot"),
+        return {"counts": counts, "samples": d.samples(), "topology": fakecpu.ledger(d.sampler).get(("file", "topology"), (0, 0))[0], "snapshot": d.json("/api/v1/snapshot"),
                 "write_opens": fakecpu.ledger(d.sampler)["write_opens"], "pwrites": fakecpu.ledger(d.sampler)["pwrites"]}
 
 
@@ -72,6 +72,7 @@ class Lazy(MachineTest):
         self.assertEqual(core[0, 5]["reasons"]["c6"], "asleep")
         self.assertIsNotNone(core[0, 1]["c6"])
         self.assertEqual((r["write_opens"], r["pwrites"]), (0, 0))
+        self.assertEqual(r["topology"], 0, "the machine was read anew, though nothing changed")
 
     def test_sleepers_are_left_alone(self):
         self.check(0)
