@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,11 @@ BUDGET = {"asleep": 1 / 10, "all-wake": 1 / 3}
 def cpu_seconds(pid):
     """CPU time of a process so far: its clock's id is made of its number (clock_getcpuclockid)."""
     return time.clock_gettime(~pid << 3 | 2)
+
+
+def cost(marks, column):
+    """ms a sample, the median: other work on the machine makes single ones dear. marks: (samples so far, seconds so far...)"""
+    return statistics.median((b[column] - a[column]) * 1e3 / (b[0] - a[0]) for a, b in zip(marks, marks[1:]) if b[0] > a[0])
 
 
 def plain_env():
@@ -109,11 +115,11 @@ def bench_cstated(policy, sources):
         d = Daemon(folder, policy, sources)
         try:
             wait_samples(d.sampler, samples_of(d.sampler) + 3)
-            n, reads, cpu, server = samples_of(d.sampler), msr_reads(d.sampler), cpu_seconds(d.sampler), cpu_seconds(d.server.pid)
-            wait_samples(d.sampler, n + SAMPLES)
-            n = samples_of(d.sampler) - n
-            out = {"reads": (msr_reads(d.sampler) - reads) / n, "cpu_ms": (cpu_seconds(d.sampler) - cpu) * 1e3 / n,
-                   "server_ms": (cpu_seconds(d.server.pid) - server) * 1e3 / n}
+            marks = []
+            for _ in range(SAMPLES + 1):
+                marks.append((samples_of(d.sampler), cpu_seconds(d.sampler), cpu_seconds(d.server.pid), msr_reads(d.sampler)))
+                wait_samples(d.sampler, marks[-1][0] + 1)
+            out = {"reads": (marks[-1][3] - marks[0][3]) / (marks[-1][0] - marks[0][0]), "cpu_ms": cost(marks, 1), "server_ms": cost(marks, 2)}
             trace = os.path.join(folder, "trace")
             n = samples_of(d.sampler)
             tracer = subprocess.Popen(["strace", "-c", "-f", "-o", trace, "-p", str(d.sampler)], env=plain_env(),
@@ -135,12 +141,11 @@ def bench_turbostat():
     marks = []
     for line in child.stdout:
         if "Busy%" in line:
-            marks.append((cpu_seconds(child.pid), msr_reads(child.pid)))
+            marks.append((len(marks), cpu_seconds(child.pid), msr_reads(child.pid)))
     child.wait()
     if len(marks) < 3:
         return None
-    n = len(marks) - 2
-    out = {"cpu_ms": (marks[-1][0] - marks[1][0]) * 1e3 / n, "reads": (marks[-1][1] - marks[1][1]) / n, "syscalls": None}
+    out = {"cpu_ms": cost(marks[1:], 1), "reads": (marks[-1][2] - marks[1][2]) / (len(marks) - 2), "syscalls": None}
     calls = []
     for samples in (1, 1 + TRACED):
         with tempfile.NamedTemporaryFile() as f:
