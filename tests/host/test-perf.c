@@ -106,6 +106,14 @@ static void test_every_cpu_has_a_value_and_its_clocks(void **state) {
         }
 }
 
+static size_t n_wide_columns(const Layout *l) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < l->n_columns; i++)
+                n += field_spec(l->columns[i].field)->scope <= SCOPE_PACKAGE;
+        return n;
+}
+
 static void test_sleepers_are_left_alone(void **state) {
         Bed *b = *state;
         const LayoutColumn *smi = layout_find(&b->m->layout, FIELD_SMI, 0);
@@ -120,7 +128,9 @@ static void test_sleepers_are_left_alone(void **state) {
                 .prev_ns = 2 };
 
         assert_int_equal(source_ops_perf.read(b->source, &t, &b->status), 0);
-        assert_int_equal(t.n_remote_reads, 0);
+        /* A package that sleeps whole costs one wake, for its own counters and the system's, where there are any. */
+        assert_true(t.n_wakeups <= b->m->n_packages);
+        assert_true(t.n_remote_reads <= n_wide_columns(&b->m->layout) * b->m->n_packages);
         for (uint32_t i = 0; i < b->m->n_cpus; i++)
                 assert_int_equal(b->tick->reasons[smi->offset + i], REASON_ASLEEP);
 }
