@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The snapshot walks the catalogue, never a list of its own: a metric added there appears here. Metrics by idle state
- * go to "idle", those by cause to "wakeups", the histogram to "sleep_length", all others stand in their scope's objects by id.
+ * go to "idle", those by cause to "wakeups", the histogram to "sleep_length", all others stand in their scope's
+ * objects by id.
  */
 
 #include <string.h>
@@ -220,7 +221,10 @@ static void wakeups_write(Snapshot *w, Scope scope, uint32_t e) {
         jw_end_object(w->j);
 }
 
-/* {"1.024": sleeps of more than 0.512 us and at most that, ...}: every bucket, or null with the reason of the first. */
+/*
+ * {"1.024": sleeps of more than 0.512 us and at most that, ...}: every bucket, or null with the reason of the
+ * first.
+ */
 static void sleep_lengths_write(Snapshot *w, Scope scope, uint32_t e, Reasons *r) {
         const MetricSpec *m = metric_find("sleep_length");
         MetricSum sums[SLEEP_BUCKETS] = {};

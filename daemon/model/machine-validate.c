@@ -71,7 +71,8 @@ static bool layout_ok(const Layout *l) {
         for (size_t i = 0; i < l->n_columns; i++) {
                 const LayoutColumn *c = &l->columns[i];
 
-                if (c->width < 1 || c->width > 64 || !(c->scale > 0) || c->instance >= field_n_instances(c->field))
+                if (c->width < 1 || c->width > 64 || !(c->scale > 0) ||
+                        c->instance >= field_n_instances(c->field))
                         return false;
         }
         return true;

@@ -259,7 +259,8 @@ static uint64_t tsc_measure(void) {
                 return 0;
         (void) nanosleep(&(struct timespec){ .tv_nsec = TSC_MEASURE_NS }, NULL);
         b = clock_pair();
-        return b.ns > a.ns ? (uint64_t) ((unsigned __int128) (b.tsc - a.tsc) * NSEC_PER_SEC / (b.ns - a.ns)) : 0;
+        return b.ns > a.ns ? (uint64_t) ((unsigned __int128) (b.tsc - a.tsc) * NSEC_PER_SEC / (b.ns - a.ns))
+                           : 0;
 }
 
 static uint64_t tsc_frequency(Sysfs *s, const Machine *m) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A slot's 32-bit buckets wrap after some hours of a storm and the slot is its CPU's, so what is added is the difference
- * to the reading before, modulo 2^32. The slot may be written meanwhile: every counter is right by itself, and what is
+ * A slot's 32-bit buckets wrap after some hours of a storm and the slot is its CPU's, so what is added is the
+ * difference
+ * to the reading before, modulo 2^32. The slot may be written meanwhile: every counter is right by itself, and
+ * what is
  * missed now comes next time, since the number of events is read first.
  */
 

@@ -57,7 +57,10 @@ RollupScope rollup_scope(Scope s);
 const char *rollup_table_name(RollupScope scope, StoreTier tier);
 /* Key of an entity; -1 where there is no room for it. */
 int64_t rollup_key(const Machine *m, Scope s, uint32_t e);
-/* The state a column of field and instance means on that idle set, or the bucket of a histogram; "" for fields without. */
+/*
+ * The state a column of field and instance means on that idle set, or the bucket of a histogram; "" for fields
+ * without.
+ */
 void rollup_state(const Machine *m, FieldId field, uint8_t instance, uint16_t idle_set, char ret[16]);
 /* Index of a metric in its table, -1. */
 int rollup_find(const RollupTable *t, FieldId field, const char *state, double scale);

@@ -101,7 +101,8 @@ void rollup_ratio_column(const RollupRatio *ratio, double num_scale, const int64
 bool rollup_has_spread(FieldId field) {
         const FieldSpec *f = field_spec(field);
 
-        if (f->kind == FIELD_SPAN || field == FIELD_C1_SPAN || field == FIELD_SLEEP_HIST || field == FIELD_SLEEP_NS)
+        if (f->kind == FIELD_SPAN || field == FIELD_C1_SPAN || field == FIELD_SLEEP_HIST ||
+                field == FIELD_SLEEP_NS)
                 return false;
         return f->unit != FIELD_UNIT_TICK && f->unit != FIELD_UNIT_ENERGY;
 }

@@ -176,7 +176,7 @@ const FieldSpec *field_spec(FieldId id);
 bool field_is_by_state(FieldId id);
 /* How many columns a field may have: one for each idle state, for each bucket of a histogram, or just one. */
 unsigned field_n_instances(FieldId id);
-/* The upper bound of a bucket of sleep lengths in us: "0.002" (2 ns), ..., "2147483.648", "+Inf"; 16 bytes hold each. */
+/* The upper bound of a bucket of sleep lengths in us: "0.002" (2 ns), ..., "2147483.648", "+Inf". */
 void field_bucket_name(uint8_t bucket, char ret[16]);
 /* FIELD_NONE where no field has that name. */
 FieldId field_from_name(const char *name);
