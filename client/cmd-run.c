@@ -211,10 +211,16 @@ static int run_once(Run *r) {
         };
         choose_window(r, &c, before_ms, f);
         code = fetch_summary(r, f);
+        if (code == CTL_EXIT_OK && json_integer_value(json_object_get(f->summary, "samples")) == 0) {
+                ctl_error("nothing was measured while %s ran; \"cstatectl status\" may say why", r->argv[0]);
+                code = CTL_EXIT_NO_DATA;
+        }
         if (code == CTL_EXIT_OK && r->label)
                 code = post_label(r, f);
-        if (code != CTL_EXIT_OK)
+        if (code != CTL_EXIT_OK) {
+                json_decref(f->summary);
                 return -code;
+        }
         r->n++;
         return c.interrupted;
 }

@@ -18,10 +18,38 @@
 #define WAKEUPS "wakeups"
 
 static const char *const order[] = {
-        "avg_mhz", "busy", "bzy_mhz", "tsc_mhz", "irq", "nmi", "smi", IDLE_COUNTS, IDLE_PERCENT, "c1", WAKEUPS,
-        "c3", "c6", "c7", "mod_c6", "core_temp", "demotion",
-        "pkg_temp", "pc2", "pc3", "pc6", "pc7", "pc8", "pc9", "pc10",
-        "pkg_watts", "cor_watts", "gfx_watts", "ram_watts", "pkg_throttle", "ram_throttle", "sys_watts",
+        "avg_mhz",
+        "busy",
+        "bzy_mhz",
+        "tsc_mhz",
+        "irq",
+        "nmi",
+        "smi",
+        IDLE_COUNTS,
+        IDLE_PERCENT,
+        "c1",
+        WAKEUPS,
+        "c3",
+        "c6",
+        "c7",
+        "mod_c6",
+        "core_temp",
+        "demotion",
+        "pkg_temp",
+        "pc2",
+        "pc3",
+        "pc6",
+        "pc7",
+        "pc8",
+        "pc9",
+        "pc10",
+        "pkg_watts",
+        "cor_watts",
+        "gfx_watts",
+        "ram_watts",
+        "pkg_throttle",
+        "ram_throttle",
+        "sys_watts",
 };
 
 static const struct {
@@ -45,7 +73,10 @@ static const struct {
 
 static json_t *scope_array(json_t *snapshot, Scope s) {
         static const char *const names[SCOPE_N] = {
-                [SCOPE_PACKAGE] = "packages", [SCOPE_MODULE] = "modules", [SCOPE_CORE] = "cores", [SCOPE_CPU] = "cpus",
+                [SCOPE_PACKAGE] = "packages",
+                [SCOPE_MODULE] = "modules",
+                [SCOPE_CORE] = "cores",
+                [SCOPE_CPU] = "cpus",
         };
 
         return names[s] ? json_object_get(snapshot, names[s]) : NULL;
@@ -133,8 +164,10 @@ static void add_idle(json_t *snapshot, bool percent, ColumnSet *set) {
         for (size_t i = 0; i < n; i++) {
                 short_state(states[i], state, sizeof(state));
                 for (size_t k = 0; k < (percent ? 1 : ARRAY_SIZE(idle_counts)); k++) {
-                        (void) snprintf(name, sizeof(name), "%s%s", state, percent ? "%" : idle_counts[k].format + 2);
-                        c = columns_add(set, COLUMN_IDLE, SCOPE_CPU, percent ? "time" : idle_counts[k].key, name);
+                        (void) snprintf(name, sizeof(name), "%s%s", state,
+                                percent ? "%" : idle_counts[k].format + 2);
+                        c = columns_add(
+                                set, COLUMN_IDLE, SCOPE_CPU, percent ? "time" : idle_counts[k].key, name);
                         if (!c)
                                 return;
                         (void) snprintf(c->state, sizeof(c->state), "%s", states[i]);
@@ -149,7 +182,8 @@ static void add_wakeups(json_t *snapshot, ColumnSet *set) {
         if (!any_has(scope_array(snapshot, SCOPE_CPU), "wakeups"))
                 return;
         for (size_t i = 0; i < ARRAY_SIZE(wakeup_columns); i++) {
-                Column *c = columns_add(set, COLUMN_WAKEUP, SCOPE_CPU, wakeup_columns[i].key, wakeup_columns[i].name);
+                Column *c = columns_add(
+                        set, COLUMN_WAKEUP, SCOPE_CPU, wakeup_columns[i].key, wakeup_columns[i].name);
 
                 if (c)
                         c->category = CATEGORY_WAKE;
@@ -165,8 +199,9 @@ static void joule_name(char *name) {
 
 static void add_metric(json_t *snapshot, const MetricSpec *m, bool joules, ColumnSet *set) {
         Scope scope = m->scope;
-        bool present = scope == SCOPE_SYSTEM ? json_object_get(json_object_get(snapshot, "system"), m->id) != NULL :
-                                               any_has(scope_array(snapshot, scope), m->id);
+        bool present = scope == SCOPE_SYSTEM
+                               ? json_object_get(json_object_get(snapshot, "system"), m->id) != NULL
+                               : any_has(scope_array(snapshot, scope), m->id);
         Column *c;
 
         /* AMD counts core energy by core, Intel by package, under one name. */
@@ -215,7 +250,8 @@ static bool column_in_group(const Column *c, const char *group) {
         if (strcmp(group, "sysfs") == 0 || strcmp(group, "cpuidle") == 0)
                 return idle;
         if (strcmp(group, "idle") == 0)
-                return (idle && c->unit == UNIT_PERCENT) || (c->kind == COLUMN_METRIC && c->category == CATEGORY_GRANTED && c->unit != UNIT_MHZ);
+                return (idle && c->unit == UNIT_PERCENT) ||
+                       (c->kind == COLUMN_METRIC && c->category == CATEGORY_GRANTED && c->unit != UNIT_MHZ);
         if (strcmp(group, "frequency") == 0)
                 return c->kind == COLUMN_METRIC && (c->unit == UNIT_MHZ || strcmp(c->key, "busy") == 0);
         if (strcmp(group, "power") == 0)
@@ -225,15 +261,36 @@ static bool column_in_group(const Column *c, const char *group) {
         if (strcmp(group, "wake") == 0)
                 return c->kind == COLUMN_WAKEUP;
         if (strcmp(group, "other") == 0)
-                return c->kind == COLUMN_METRIC && (strcmp(c->key, "irq") == 0 || strcmp(c->key, "nmi") == 0 || strcmp(c->key, "smi") == 0);
+                return c->kind == COLUMN_METRIC &&
+                       (strcmp(c->key, "irq") == 0 || strcmp(c->key, "nmi") == 0 ||
+                               strcmp(c->key, "smi") == 0);
         return false;
 }
 
 /* Columns of turbostat that we do not have: naming them is no error, so that its command lines work. */
 static bool is_foreign_column(const char *word) {
         static const char *const names[] = {
-                "usec", "Time_Of_Day_Seconds", "Package", "Die", "L3", "Node", "Core", "CPU", "APIC", "X2APIC", "IPC",
-                "CoreThr", "GFX%rc6", "GFXMHz", "GFXAMHz", "Totl%C0", "Any%C0", "GFX%C0", "CPUGFX%", "CPU%LPI", "SYS%LPI",
+                "usec",
+                "Time_Of_Day_Seconds",
+                "Package",
+                "Die",
+                "L3",
+                "Node",
+                "Core",
+                "CPU",
+                "APIC",
+                "X2APIC",
+                "IPC",
+                "CoreThr",
+                "GFX%rc6",
+                "GFXMHz",
+                "GFXAMHz",
+                "Totl%C0",
+                "Any%C0",
+                "GFX%C0",
+                "CPUGFX%",
+                "CPU%LPI",
+                "SYS%LPI",
                 "UncMHz",
         };
 
@@ -248,7 +305,17 @@ static bool is_foreign_column(const char *word) {
 
 static bool is_group(const char *word) {
         static const char *const groups[] = {
-                "all", "default", "topology", "sysfs", "cpuidle", "idle", "frequency", "power", "thermal", "wake", "other",
+                "all",
+                "default",
+                "topology",
+                "sysfs",
+                "cpuidle",
+                "idle",
+                "frequency",
+                "power",
+                "thermal",
+                "wake",
+                "other",
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
@@ -269,7 +336,8 @@ int columns_select(ColumnSet *set, const char *list, bool show, bool first, char
                 bool known = is_group(word) || is_foreign_column(word);
 
                 for (size_t i = 0; i < set->n; i++)
-                        if (strcmp(set->columns[i].name, word) == 0 || column_in_group(&set->columns[i], word)) {
+                        if (strcmp(set->columns[i].name, word) == 0 ||
+                                column_in_group(&set->columns[i], word)) {
                                 set->columns[i].shown = show;
                                 known = true;
                         }
@@ -344,8 +412,10 @@ static int column_decimals(const Column *c) {
         }
 }
 
-static void number_text(const Column *c, json_t *snapshot, json_t *value, ColumnFormat format, char *buf, size_t size) {
-        double seconds = json_number_value(json_object_get(snapshot, "interval_ms")) / 1000, v = json_number_value(value);
+static void number_text(
+        const Column *c, json_t *snapshot, json_t *value, ColumnFormat format, char *buf, size_t size) {
+        double seconds = json_number_value(json_object_get(snapshot, "interval_ms")) / 1000,
+               v = json_number_value(value);
         char full[NUM_DOUBLE_MAX];
 
         if (json_is_integer(value) && c->kind != COLUMN_WAKEUP && !c->joules && c->unit == UNIT_COUNT) {
@@ -374,7 +444,8 @@ static json_t *row_entity(const Column *c, json_t *snapshot, json_t *cpu) {
         return entity_of_first_cpu(snapshot, cpu, c->scope);
 }
 
-bool column_text(const Column *c, json_t *snapshot, json_t *cpu, ColumnFormat format, char *buf, size_t size) {
+bool column_text(
+        const Column *c, json_t *snapshot, json_t *cpu, ColumnFormat format, char *buf, size_t size) {
         json_t *entity, *value;
 
         buf[0] = '\0';

@@ -52,4 +52,5 @@ typedef enum ColumnFormat {
  * The text of a column in the row of that cpu object (NULL: summary row, from snapshot.system). Cells of a core or
  * package stand only in the row of its first CPU: elsewhere the text is empty and false is returned.
  */
-bool column_text(const Column *c, json_t *snapshot, json_t *cpu, ColumnFormat format, char *buf, size_t size);
+bool column_text(
+        const Column *c, json_t *snapshot, json_t *cpu, ColumnFormat format, char *buf, size_t size);

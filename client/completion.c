@@ -83,13 +83,15 @@ static void bash_verbs(const Verb *table, FILE *out) {
 static void bash_print(const Verb *table, FILE *out) {
         (void) fputs("# bash completion for cstatectl, made by \"cstatectl --completion bash\"\n"
                      "_cstatectl() {\n"
-                     "        local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb='' words i\n"
+                     "        local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} "
+                     "verb='' words i\n"
                      "        local tail=${cur##*,}\n"
                      "        local head=${cur%\"$tail\"}\n"
                      "        local -a where=()\n"
                      "        for ((i = 1; i < COMP_CWORD; i++)); do\n"
                      "                case ${COMP_WORDS[i]} in\n"
-                     "                --connect | --db) where+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[i + 1]}\"); ((i++)) ;;\n"
+                     "                --connect | --db) where+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[i + "
+                     "1]}\"); ((i++)) ;;\n"
                      "                --local) where+=(--local) ;;\n"
                      "                -*) verb=snapshot; break ;;\n"
                      "                *) verb=${COMP_WORDS[i]}; break ;;\n"
@@ -99,7 +101,8 @@ static void bash_print(const Verb *table, FILE *out) {
         for (const Verb *v = table; v->name; v++)
                 if (v->words && strcmp(v->words, "command") == 0)
                         (void) fprintf(out,
-                                "        if [[ $verb == %s && $cur != -* && $prev != -[lro] && $prev != --[lro]* ]]; then\n"
+                                "        if [[ $verb == %s && $cur != -* && $prev != -[lro] && $prev != "
+                                "--[lro]* ]]; then\n"
                                 "                mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
                                 "                return\n"
                                 "        fi\n",

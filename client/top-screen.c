@@ -183,8 +183,14 @@ static const struct {
         const char *text; /* behind ESC */
         int key;
 } sequences[] = {
-        { "[A", SCREEN_KEY_UP },       { "OA", SCREEN_KEY_UP },         { "[B", SCREEN_KEY_DOWN }, { "OB", SCREEN_KEY_DOWN },
-        { "[5~", SCREEN_KEY_PAGE_UP }, { "[6~", SCREEN_KEY_PAGE_DOWN }, { "[H", SCREEN_KEY_HOME }, { "OH", SCREEN_KEY_HOME },
+        { "[A", SCREEN_KEY_UP },
+        { "OA", SCREEN_KEY_UP },
+        { "[B", SCREEN_KEY_DOWN },
+        { "OB", SCREEN_KEY_DOWN },
+        { "[5~", SCREEN_KEY_PAGE_UP },
+        { "[6~", SCREEN_KEY_PAGE_DOWN },
+        { "[H", SCREEN_KEY_HOME },
+        { "OH", SCREEN_KEY_HOME },
         { "[1~", SCREEN_KEY_HOME },
 };
 
@@ -227,7 +233,8 @@ static int take_signal(Screen *s) {
 }
 
 int screen_key(Screen *s, int timeout_ms) {
-        struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = s->signals, .events = POLLIN } };
+        struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+                { .fd = s->signals, .events = POLLIN } };
 
         if (s->n_keys == 0) {
                 int n = poll(fds, ARRAY_SIZE(fds), timeout_ms);
