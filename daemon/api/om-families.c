@@ -232,20 +232,22 @@ static void lines_by_cpu(
 }
 
 static void families_wakeups(OpenMetrics *o, Service *s, bool wide) {
+        FieldId total;
         bool traced;
         OmView v;
 
         if (!om_view_begin(&v, s))
                 return;
         traced = om_view_has(&v, FIELD_WAKE_BREAK);
-        if (!traced && !om_view_has(&v, FIELD_IDLE_USAGE))
+        total = om_view_has(&v, FIELD_IDLE_USAGE) ? FIELD_IDLE_USAGE : FIELD_TRACE_ENTRIES;
+        if (!traced && !om_view_has(&v, total))
                 return;
         om_family(o, "cstated_package_idle_wakeups", FAMILY_COUNTER, NULL,
                 "Sleeps of the package's CPUs that ended, by cause; unknown where nothing traces them.");
         for (size_t i = 0; i < ARRAY_SIZE(causes) && traced; i++)
                 om_lines_by_package(o, &v, causes[i].field, NULL, "cause", causes[i].cause);
         if (!traced)
-                om_lines_by_package(o, &v, FIELD_IDLE_USAGE, NULL, "cause", "unknown");
+                om_lines_by_package(o, &v, total, NULL, "cause", "unknown");
         if (!wide)
                 return;
         om_family(
@@ -253,7 +255,7 @@ static void families_wakeups(OpenMetrics *o, Service *s, bool wide) {
         for (size_t i = 0; i < ARRAY_SIZE(causes) && traced; i++)
                 lines_by_cpu(o, &v, causes[i].field, "cause", causes[i].cause);
         if (!traced)
-                lines_by_cpu(o, &v, FIELD_IDLE_USAGE, "cause", "unknown");
+                lines_by_cpu(o, &v, total, "cause", "unknown");
 }
 
 static void families_breaks(OpenMetrics *o, Service *s, bool wide) {

@@ -200,7 +200,7 @@ static void wakeups_write(Snapshot *w, Scope scope, uint32_t e) {
         };
         const Layout *l = w->s->layout;
         const MetricSpec *brk = metric_find("wakeups_break");
-        const char *method = metric_method(brk, l);
+        const char *method = metric_method(brk, l), *total = metric_method(metric_find("wakeups"), l);
         Reasons r = {};
 
         if (!metric_available(brk, l) && !metric_available(metric_find("wakeups"), l))
@@ -217,6 +217,8 @@ static void wakeups_write(Snapshot *w, Scope scope, uint32_t e) {
         if (metric_available(metric_find("wakeups_interrupt"), l))
                 method = "idletrace";
         jw_key_string(w->j, "method", method);
+        if (total)
+                jw_key_string(w->j, "total_method", total);
         reasons_write(w->j, &r);
         jw_end_object(w->j);
 }

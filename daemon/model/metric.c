@@ -56,7 +56,12 @@ Scope metric_scope(const MetricSpec *m, const Layout *l) {
 const char *metric_method(const MetricSpec *m, const Layout *l) {
         MetricUse use;
 
-        return metric_use(m, l, &use) && use.is_alternative ? m->alt_method : NULL;
+        if (!metric_use(m, l, &use))
+                return NULL;
+        /* entries without their time: perf counted them, nothing traced them */
+        if (use.numerator == FIELD_TRACE_ENTRIES && !layout_has(l, FIELD_TRACE_NS))
+                return "perf";
+        return use.is_alternative ? m->alt_method : NULL;
 }
 
 bool metric_counts_instance(

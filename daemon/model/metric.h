@@ -37,7 +37,7 @@ bool metric_use(const MetricSpec *m, const Layout *l, MetricUse *ret);
 bool metric_available(const MetricSpec *m, const Layout *l);
 /* The scope its fields are read at: m->scope, or another (cor_watts by core on AMD, node_watts by package). */
 Scope metric_scope(const MetricSpec *m, const Layout *l);
-/* "stat", "bound" ... where the alternative field is in use, else NULL. */
+/* "stat", "bound", "perf" ... where the alternative field is in use, else NULL. */
 const char *metric_method(const MetricSpec *m, const Layout *l);
 /*
  * Whether column (field, instance) of one CPU belongs to the metric: for metrics that are not by state but whose fields

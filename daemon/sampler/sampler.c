@@ -201,6 +201,8 @@ static void sources_read(Sampler *s, SourceTurn *turn, bool passive) {
         for (size_t i = 0; i < source_table_n; i++) {
                 int r;
 
+                if (s->sources[i] && !passive && source_table[i]->read_remote)
+                        source_table[i]->read_remote(s->sources[i], turn);
                 if (!s->sources[i] || source_table[i]->passive != passive)
                         continue;
                 r = source_table[i]->read(s->sources[i], turn, &s->status.sources[i]);

@@ -4,29 +4,27 @@
  * object outlives a new machine generation (hotplug), so that the counters of untouched CPUs go on.
  *
  * A machine without cpuidle still goes idle, by HLT; such a machine gets a list of two states here (POLL and IDLE, the
- * numbers the kernel's default idle reports), and breaks are `not-applicable` there: only MWAIT can break.
+ * numbers the kernel's default idle reports), and breaks are `not-applicable` there: only MWAIT can break. Where BPF is
+ * denied or absent, such a machine's entries are counted by perf (idle-perf.h).
  */
 
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/idle-activity.h"
+#include "sampler/idle-perf.h"
 #include "sampler/idle-sleeps.h"
 #include "sampler/idle-trace.h"
 #include "sampler/source.h"
 
-#define ASKING_NS 100000 /* what answering one remote read may keep a sleeper awake */
-
-/* Of a CPU at the turn before, all states together. */
-typedef struct IdletraceTotals {
-        uint64_t entries, ns;
-        bool valid;
-} IdletraceTotals;
-
 typedef struct IdletraceSource {
         Source source;
         IdleTrace *trace;
+        IdlePerf *perf; /* in its place, where BPF cannot be had */
+        Sysfs *sysfs;
+        int error; /* why BPF cannot be had */
         bool recording;
-        IdletraceTotals *before; /* by CPU of the machine */
+        IdleTotals *before; /* by CPU of the machine */
         IdleSleeps sleeps;
 } IdletraceSource;
 
@@ -45,32 +43,11 @@ static Source *idletrace_close(Source *source) {
         if (!s)
                 return NULL;
         (void) idle_trace_free(s->trace);
+        (void) idle_perf_free(s->perf);
         idle_sleeps_deinit(&s->sleeps);
         free(s->before);
         free(s);
         return NULL;
-}
-
-/* Default idle reports state 1 whatever it does, and 0 when it polls. */
-static int add_default_states(Machine *m) {
-        IdleSet *set;
-
-        if (m->n_idle_sets > 0)
-                return 0;
-        set = calloc(1, sizeof(*set));
-        if (!set)
-                return -ENOMEM;
-        set->n_states = 2;
-        set->states[0] = (IdleState){
-                .name = "POLL", .desc = "idle loop polling", .mwait_hint = -1, .is_poll = true
-        };
-        set->states[1] = (IdleState){ .name = "IDLE", .desc = "default idle (HLT)", .mwait_hint = -1 };
-        free(m->idle_sets);
-        m->idle_sets = set;
-        m->n_idle_sets = 1;
-        for (uint32_t i = 0; i < m->n_cpus; i++)
-                m->cpus[i].idle_set = 0;
-        return 0;
 }
 
 static void add_column(Machine *m, uint8_t index, FieldId field, uint8_t instance, SourceStatus *status) {
@@ -86,7 +63,7 @@ static int add_columns(Machine *m, uint8_t index, SourceStatus *status) {
         uint32_t n_states = 0;
         int r;
 
-        r = add_default_states(m);
+        r = idle_default_states(m);
         if (r < 0)
                 return r;
         for (uint32_t i = 0; i < m->n_idle_sets; i++)
@@ -118,16 +95,14 @@ static void explain(SourceStatus *status, Sysfs *sysfs, int error) {
         if (error == -EPERM || error == -EACCES) {
                 status->state = SOURCE_DENIED;
                 (void) snprintf(status->hint, sizeof(status->hint),
-                        "BPF: needs CAP_BPF and CAP_PERFMON, which containers and kernel lockdown take "
-                        "away; wakeups are "
-                        "bounded from cpuidle and interrupts instead");
+                        "BPF: needs CAP_BPF and CAP_PERFMON, which containers and kernel lockdown take away; "
+                        "until then breaks are bounded from cpuidle and interrupts");
         } else if (!has_btf || error == -ENOENT || error == -ENOSYS || error == -ESRCH) {
                 status->state = SOURCE_ABSENT;
                 (void) snprintf(status->hint, sizeof(status->hint), "%s",
-                        has_btf ? "this kernel has no power:cpu_idle tracepoint or no BPF"
-                                : "this kernel tells nothing of its types (CONFIG_DEBUG_INFO_BTF); wakeups "
-                                  "are bounded from "
-                                  "cpuidle and interrupts instead");
+                        has_btf ? "this kernel has no power:cpu_idle tracepoint or no BPF" :
+                                  "this kernel tells nothing of its types (CONFIG_DEBUG_INFO_BTF); "
+                                  "breaks are bounded from cpuidle and interrupts instead");
         } else {
                 status->state = SOURCE_ERROR;
                 (void) snprintf(
@@ -143,15 +118,24 @@ static int idletrace_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret
         if (!s)
                 return -ENOMEM;
         s->source = (Source){ .ops = &source_ops_idletrace, .index = index };
+        s->sysfs = sysfs;
         r = idle_sleeps_init(&s->sleeps, possible_cpus(sysfs, m));
         if (r == 0)
                 r = idle_trace_new(s->sleeps.n_cpus, false, &s->trace);
+        if (r < 0 && r != -ENOMEM) {
+                s->error = r;
+                explain(status, sysfs, r);
+                r = idle_perf_new(sysfs, m, index, status, &s->perf);
+                if (r == 0 && s->perf) {
+                        *ret = &s->source;
+                        return 0;
+                }
+                (void) idletrace_close(&s->source);
+                return r;
+        }
         if (r < 0) {
                 (void) idletrace_close(&s->source);
-                if (r == -ENOMEM)
-                        return r;
-                explain(status, sysfs, r);
-                return 0;
+                return r;
         }
         (void) snprintf(status->detail, sizeof(status->detail), "%s", idle_trace_attached(s->trace));
         r = add_columns(m, index, status);
@@ -167,14 +151,21 @@ static int idletrace_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret
 static int idletrace_reprobe(Source *source, Machine *m, SourceStatus *status) {
         IdletraceSource *s = (IdletraceSource *) source;
 
+        if (s->perf) {
+                explain(status, s->sysfs, s->error);
+                return idle_perf_columns(s->perf, m, source->index, status);
+        }
         (void) snprintf(status->detail, sizeof(status->detail), "%s", idle_trace_attached(s->trace));
         return add_columns(m, source->index, status);
 }
 
 static int idletrace_open(Source *source, const Machine *m) {
         IdletraceSource *s = (IdletraceSource *) source;
-        int r = idle_sleeps_set_machine(&s->sleeps, m);
+        int r;
 
+        if (s->perf)
+                return idle_perf_open(s->perf, m);
+        r = idle_sleeps_set_machine(&s->sleeps, m);
         if (r < 0)
                 return r;
         free(s->before);
@@ -225,34 +216,6 @@ static void read_state(SourceTurn *turn, const struct idle_trace_slot *slot, con
         put(turn, FIELD_WAKE_IMMEDIATE, state, cpu, r->immediate[state], mwait);
 }
 
-/* It sleeps, and our own remote reads of the turn before explain what woke it since then. */
-static bool only_answered_us(
-        const IdletraceTotals *before, const IdletraceTotals *now, const SourceTurn *turn, uint32_t asked) {
-        uint64_t slept_ns = now->ns - before->ns, elapsed_ns = turn->now_ns - turn->prev_ns;
-
-        return before->valid && now->entries - before->entries <= asked &&
-               slept_ns + (uint64_t) asked * ASKING_NS >= elapsed_ns;
-}
-
-/* Nobody knows better who slept: the same sleep at this turn and the one before, but for what we broke ourselves. */
-static void read_activity(IdletraceSource *s, SourceTurn *turn, const IdleTraceReading *r, uint32_t cpu) {
-        CpuActivity *a = &turn->activity[cpu];
-        IdletraceTotals now = { .valid = true }, before = s->before[cpu];
-
-        for (unsigned i = 0; i < IDLE_STATES_MAX; i++) {
-                now.entries += r->entries[i];
-                now.ns += r->ns[i];
-        }
-        s->before[cpu] = now;
-        if (!r->seen || turn->prev_ns == 0)
-                return;
-        a->evidence |= ACTIVITY_TRACE_KNOWN;
-        if (!r->asleep_since)
-                a->evidence |= ACTIVITY_TRACE;
-        else if (r->asleep_since > turn->prev_ns && !only_answered_us(&before, &now, turn, a->asked))
-                a->evidence |= ACTIVITY_TRACE;
-}
-
 static void put_sleeps(const IdletraceSource *s, SourceTurn *turn) {
         for (uint32_t i = 0; i < turn->machine->n_packages; i++) {
                 const SleepsOfPackage *p = idle_sleeps_of(&s->sleeps, i);
@@ -267,6 +230,8 @@ static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status
         IdletraceSource *s = (IdletraceSource *) source;
         const Machine *m = turn->machine;
 
+        if (s->perf)
+                return 0;
         for (uint32_t i = 0; i < m->n_cpus; i++) {
                 const struct idle_trace_slot *slot = idle_trace_slot(s->trace, m->cpus[i].id);
                 uint32_t n_states = m->cpus[i].idle_set < m->n_idle_sets
@@ -279,11 +244,19 @@ static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status
                 idle_trace_read(slot, turn->now_ns, &reading);
                 for (uint8_t state = 0; state < IDLE_STATES_MAX; state++)
                         read_state(turn, slot, &reading, i, n_states, state);
-                read_activity(s, turn, &reading, i);
+                turn->activity[i].evidence |= idle_activity(
+                        &s->before[i], &reading, turn->prev_ns, turn->now_ns, turn->activity[i].asked);
                 idle_sleeps_add(&s->sleeps, m, i, slot);
         }
         put_sleeps(s, turn);
         return 0;
+}
+
+static void idletrace_read_remote(Source *source, SourceTurn *turn) {
+        IdletraceSource *s = (IdletraceSource *) source;
+
+        if (s->perf)
+                idle_perf_read(s->perf, turn);
 }
 
 const SourceOps source_ops_idletrace = {
@@ -293,5 +266,6 @@ const SourceOps source_ops_idletrace = {
         .reprobe = idletrace_reprobe,
         .open = idletrace_open,
         .read = idletrace_read,
+        .read_remote = idletrace_read_remote,
         .close = idletrace_close,
 };

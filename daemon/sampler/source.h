@@ -69,7 +69,7 @@ typedef struct Source Source;
 
 typedef struct SourceOps {
         const char *name;
-        bool passive; /* touches no other CPU */
+        bool passive; /* read() touches no other CPU */
         /* Allocates the instance and adds its columns to m->layout; m has entities and idle sets filled.
          * Sets *status. <0 only for -ENOMEM. */
         int (*probe)(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, SourceStatus *status);
@@ -88,6 +88,8 @@ typedef struct SourceOps {
         /* One turn. A failed value gets a reason, never a made-up number. Returns 1 where the set of columns
          * it could give has changed (re-probe), else 0 or -errno. */
         int (*read)(Source *s, SourceTurn *turn, SourceStatus *status);
+        /* Optional, of a passive source: the part of a turn that reaches other CPUs, once it is known which sleep. */
+        void (*read_remote)(Source *s, SourceTurn *turn);
         Source *(*close)(Source *s); /* NULL ok; returns NULL */
 } SourceOps;
 

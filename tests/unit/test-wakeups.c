@@ -37,7 +37,7 @@ static Machine *traced_machine(bool halts) {
         return m;
 }
 
-/* CPU 2 has a storm: 1000 sleeps a second, of which 100 by interrupt, 50 by store, 850 for nothing, 700 of these at once. */
+/* CPU 2 has a storm: of 1000 sleeps a second 100 end by interrupt, 50 by store, 850 for nothing, 700 of these at once. */
 static void storm(World *w) {
         world_set(w, FIELD_TRACE_ENTRIES, C6, 2, 1000);
         world_set(w, FIELD_TRACE_NS, C6, 2, 990000000);
@@ -97,7 +97,8 @@ static json_t *get_json(World *w, const char *path, const char *query) {
 
 static void assert_count(json_t *o, const char *key, int64_t v) {
         if (json_integer_value(json_object_get(o, key)) != v || !json_is_integer(json_object_get(o, key)))
-                fail_msg("%s is %lld, not %lld", key, (long long) json_integer_value(json_object_get(o, key)), (long long) v);
+                fail_msg("%s is %lld, not %lld", key, (long long) json_integer_value(json_object_get(o, key)),
+                        (long long) v);
 }
 
 static void assert_null_because(json_t *o, const char *key, const char *reason) {
@@ -248,7 +249,8 @@ static json_t *catalogue_entry(json_t *root, const char *id) {
 
 static void test_catalogue(void **state) {
         static const char *const ids[] = {
-                "wakeups", "wakeups_interrupt", "wakeups_store", "wakeups_break", "wakeups_break_immediate", "sleep_length",
+                "wakeups", "wakeups_interrupt", "wakeups_store", "wakeups_break", "wakeups_break_immediate",
+                "sleep_length",
         };
         json_t *root;
         World w;
@@ -294,6 +296,43 @@ static void test_metrics(void **state) {
         world_close(&w);
 }
 
+/* perf counts entries and nothing else: a total with its label, no time, no causes. */
+static void test_counted_by_perf(void **state) {
+        _cleanup_free_ char *text = NULL;
+        Machine *m = fixture_machine(1, 1, 1);
+        json_t *root, *wakeups;
+        World w;
+
+        m->idle_sets[0] = (IdleSet){ .n_states = 2 };
+        m->idle_sets[0].states[0] = (IdleState){ .name = "POLL", .mwait_hint = -1, .is_poll = true };
+        m->idle_sets[0].states[1] = (IdleState){ .name = "IDLE", .mwait_hint = -1 };
+        fixture_column(m, FIELD_IRQ, 0);
+        for (uint8_t k = 0; k < 2; k++)
+                fixture_column(m, FIELD_TRACE_ENTRIES, k);
+        machine_finish_layout(m);
+        world_open(&w, m, BASE_US, USEC_PER_SEC);
+        world_set(&w, FIELD_TRACE_ENTRIES, 0, 0, 5);
+        world_set(&w, FIELD_TRACE_ENTRIES, 1, 0, 120);
+        world_null(&w, FIELD_BOUND_BREAK, 0, 0, REASON_NOT_APPLICABLE);
+        world_ticks(&w, 10);
+        root = get_json(&w, API_ROUTE_SNAPSHOT, NULL);
+        wakeups = json_object_get(json_array_get(json_object_get(root, "cpus"), 0), "wakeups");
+        assert_count(wakeups, "total", 120);
+        assert_string_equal(json_string_value(json_object_get(wakeups, "total_method")), "perf");
+        assert_string_equal(json_string_value(json_object_get(wakeups, "method")), "bound");
+        assert_null_because(wakeups, "interrupt", "absent");
+        assert_null_because(wakeups, "store", "absent");
+        assert_null_because(wakeups, "break", "not-applicable");
+        json_decref(root);
+        root = get_json(&w, API_ROUTE_QUERY, "metric=wakeups&start=-10s&points=1");
+        assert_rate(root, "wakeups", NULL, 120);
+        assert_string_equal(json_string_value(json_object_get(row_of(root, "wakeups", NULL), "method")), "perf");
+        json_decref(root);
+        text = get(&w, API_ROUTE_METRICS, NULL);
+        assert_line(text, "\ncstated_package_idle_wakeups_total{package=\"0\",cause=\"unknown\"} 1200\n");
+        world_close(&w);
+}
+
 static void test_halting_machine(void **state) {
         _cleanup_free_ char *text = NULL;
         json_t *root, *of[3], *row;
@@ -335,6 +374,7 @@ int main(void) {
                 cmocka_unit_test(test_catalogue),
                 cmocka_unit_test(test_metrics),
                 cmocka_unit_test(test_halting_machine),
+                cmocka_unit_test(test_counted_by_perf),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
