@@ -5,12 +5,10 @@
  */
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "client/columns.h"
 #include "cstated/macro.h"
-#include "cstated/num.h"
 
 /* Ids in print order; the two marks stand for one column for every idle state. */
 #define IDLE_COUNTS "idle counts"
@@ -71,7 +69,7 @@ static const struct {
         { "rejected", "%s!", UNIT_COUNT, false },
 };
 
-static json_t *scope_array(json_t *snapshot, Scope s) {
+json_t *columns_entities(json_t *snapshot, Scope s) {
         static const char *const names[SCOPE_N] = {
                 [SCOPE_PACKAGE] = "packages",
                 [SCOPE_MODULE] = "modules",
@@ -106,7 +104,7 @@ static Column *columns_add(ColumnSet *set, ColumnKind kind, Scope scope, const c
 
 /* turbostat names a level only where there is more than one of it. */
 static void add_topology(json_t *snapshot, ColumnSet *set) {
-        json_t *packages = scope_array(snapshot, SCOPE_PACKAGE), *first = json_array_get(packages, 0), *p;
+        json_t *packages = columns_entities(snapshot, SCOPE_PACKAGE), *first = json_array_get(packages, 0), *p;
         bool has_packages = false, has_dies = false;
         size_t i;
 
@@ -120,9 +118,9 @@ static void add_topology(json_t *snapshot, ColumnSet *set) {
                 (void) columns_add(set, COLUMN_TOPOLOGY, SCOPE_CPU, "package", "Package");
         if (has_dies)
                 (void) columns_add(set, COLUMN_TOPOLOGY, SCOPE_CPU, "die", "Die");
-        if (json_array_size(scope_array(snapshot, SCOPE_CORE)) > 1)
+        if (json_array_size(columns_entities(snapshot, SCOPE_CORE)) > 1)
                 (void) columns_add(set, COLUMN_TOPOLOGY, SCOPE_CPU, "core", "Core");
-        if (json_array_size(scope_array(snapshot, SCOPE_CPU)) > 1)
+        if (json_array_size(columns_entities(snapshot, SCOPE_CPU)) > 1)
                 (void) columns_add(set, COLUMN_TOPOLOGY, SCOPE_CPU, "cpu", "CPU");
 }
 
@@ -142,7 +140,7 @@ static size_t collect_states(json_t *snapshot, const char *states[], size_t max)
         const char *name;
         size_t i, n = 0;
 
-        json_array_foreach(scope_array(snapshot, SCOPE_CPU), i, cpu) {
+        json_array_foreach(columns_entities(snapshot, SCOPE_CPU), i, cpu) {
                 json_object_foreach(json_object_get(cpu, "idle"), name, state) {
                         size_t k = 0;
 
@@ -179,7 +177,7 @@ static void add_idle(json_t *snapshot, bool percent, ColumnSet *set) {
 }
 
 static void add_wakeups(json_t *snapshot, ColumnSet *set) {
-        if (!any_has(scope_array(snapshot, SCOPE_CPU), "wakeups"))
+        if (!any_has(columns_entities(snapshot, SCOPE_CPU), "wakeups"))
                 return;
         for (size_t i = 0; i < ARRAY_SIZE(wakeup_columns); i++) {
                 Column *c = columns_add(
@@ -201,13 +199,13 @@ static void add_metric(json_t *snapshot, const MetricSpec *m, bool joules, Colum
         Scope scope = m->scope;
         bool present = scope == SCOPE_SYSTEM
                                ? json_object_get(json_object_get(snapshot, "system"), m->id) != NULL
-                               : any_has(scope_array(snapshot, scope), m->id);
+                               : any_has(columns_entities(snapshot, scope), m->id);
         Column *c;
 
         /* AMD counts core energy by core, Intel by package, under one name. */
         if (!present && strcmp(m->id, "cor_watts") == 0)
                 for (scope = SCOPE_PACKAGE; scope <= SCOPE_CORE && !present; scope += present ? 0 : 1)
-                        present = any_has(scope_array(snapshot, scope), m->id);
+                        present = any_has(columns_entities(snapshot, scope), m->id);
         if (!present || !m->column)
                 return;
         c = columns_add(set, COLUMN_METRIC, scope, m->id, m->column);
@@ -347,120 +345,4 @@ int columns_select(ColumnSet *set, const char *list, bool show, bool first, char
                 }
         }
         return 0;
-}
-
-static bool same_id(json_t *a, json_t *b, const char *key) {
-        json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
-
-        /* A key the wider entity does not carry (die of a one-die package) matches anything. */
-        return !x || !y || json_is_null(x) || json_is_null(y) || json_equal(x, y);
-}
-
-static bool is_part_of(json_t *entity, json_t *cpu, Scope scope) {
-        return same_id(entity, cpu, "package") && same_id(entity, cpu, "die") &&
-                (scope < SCOPE_CORE || same_id(entity, cpu, "core")) &&
-                (scope != SCOPE_MODULE || same_id(entity, cpu, "module"));
-}
-
-/* The entity of a scope this cpu stands for: NULL where another CPU of it comes first. */
-static json_t *entity_of_first_cpu(json_t *snapshot, json_t *cpu, Scope scope) {
-        json_t *entities = scope_array(snapshot, scope), *entity = NULL, *other;
-        size_t i;
-
-        for (i = 0; i < json_array_size(entities) && !entity; i++)
-                if (is_part_of(json_array_get(entities, i), cpu, scope))
-                        entity = json_array_get(entities, i);
-        if (!entity)
-                return NULL;
-        json_array_foreach(scope_array(snapshot, SCOPE_CPU), i, other)
-                if (is_part_of(entity, other, scope))
-                        return other == cpu ? entity : NULL;
-        return NULL;
-}
-
-static json_t *column_value(const Column *c, json_t *entity) {
-        switch (c->kind) {
-        case COLUMN_IDLE:
-                return json_object_get(json_object_get(json_object_get(entity, "idle"), c->state), c->key);
-        case COLUMN_WAKEUP:
-                return json_object_get(json_object_get(entity, "wakeups"), c->key);
-        case COLUMN_METRIC:
-        case COLUMN_TOPOLOGY:
-        default:
-                return json_object_get(entity, c->key);
-        }
-}
-
-static int column_decimals(const Column *c) {
-        if (c->joules)
-                return 2;
-        if (c->kind == COLUMN_WAKEUP)
-                return 1;
-        switch (c->unit) {
-        case UNIT_PERCENT:
-        case UNIT_POINT:
-        case UNIT_WATT:
-                return 2;
-        case UNIT_MHZ:
-        case UNIT_COUNT:
-        case UNIT_CELSIUS:
-        case UNIT_SECOND:
-        case UNIT_MICROSECOND:
-        case UNIT_BYTE:
-        default:
-                return 0;
-        }
-}
-
-static void number_text(
-        const Column *c, json_t *snapshot, json_t *value, ColumnFormat format, char *buf, size_t size) {
-        double seconds = json_number_value(json_object_get(snapshot, "interval_ms")) / 1000,
-               v = json_number_value(value);
-        char full[NUM_DOUBLE_MAX];
-
-        if (json_is_integer(value) && c->kind != COLUMN_WAKEUP && !c->joules && c->unit == UNIT_COUNT) {
-                (void) snprintf(buf, size, "%lld", (long long) json_integer_value(value));
-                return;
-        }
-        if (c->joules)
-                v *= seconds;
-        else if (c->kind == COLUMN_WAKEUP)
-                v = seconds > 0 ? v / seconds : NAN;
-        if (format == COLUMN_FORMAT_FULL) {
-                (void) num_format_double(v, 6, full);
-                (void) snprintf(buf, size, "%s", full);
-        } else
-                (void) num_format_fixed(v, column_decimals(c), buf, size);
-}
-
-/* Where a row's value lies: the cpu itself, the core or package it stands first in, or the system row. */
-static json_t *row_entity(const Column *c, json_t *snapshot, json_t *cpu) {
-        if (!cpu)
-                return json_object_get(snapshot, "system");
-        if (c->kind != COLUMN_METRIC || c->scope == SCOPE_CPU)
-                return cpu;
-        if (c->scope == SCOPE_SYSTEM)
-                return NULL;
-        return entity_of_first_cpu(snapshot, cpu, c->scope);
-}
-
-bool column_text(
-        const Column *c, json_t *snapshot, json_t *cpu, ColumnFormat format, char *buf, size_t size) {
-        json_t *entity, *value;
-
-        buf[0] = '\0';
-        entity = row_entity(c, snapshot, cpu);
-        if (!entity)
-                return false;
-        value = column_value(c, entity);
-        if (c->kind == COLUMN_TOPOLOGY) {
-                if (cpu && json_is_integer(value))
-                        (void) snprintf(buf, size, "%lld", (long long) json_integer_value(value));
-                else
-                        (void) snprintf(buf, size, "-");
-        } else if (json_is_number(value))
-                number_text(c, snapshot, value, format, buf, size);
-        else
-                (void) snprintf(buf, size, "%s", format == COLUMN_FORMAT_TABLE ? "-" : "");
-        return true;
 }

@@ -38,9 +38,14 @@ typedef struct ColumnSet {
         Column columns[COLUMNS_MAX];
 } ColumnSet;
 
+/* The array of the scope's entities; NULL for the system. Borrowed. */
+json_t *columns_entities(json_t *snapshot, Scope s);
 /* The columns this snapshot fills, in order. joules: Pkg_J instead of PkgWatt. */
 void columns_from_snapshot(json_t *snapshot, bool joules, ColumnSet *ret);
-/* A comma list of names or groups (all, default, topology, idle, frequency, power, thermal, wake, sysfs, other). show: only these; else hide these. 0, or -EINVAL with the word. */
+/*
+ * A comma list of names or groups (all, default, topology, idle, frequency, power, thermal, wake, sysfs, other). show:
+ * only these; else hide these. 0, or -EINVAL with the word.
+ */
 int columns_select(ColumnSet *set, const char *list, bool show, bool first, char *ret_word, size_t size);
 
 typedef enum ColumnFormat {
