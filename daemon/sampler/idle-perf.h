@@ -11,7 +11,10 @@
 
 typedef struct IdlePerf IdlePerf;
 
-/* Two states, as the kernel's default idle reports them (POLL 0, whatever else 1), where the machine has none. -ENOMEM. */
+/*
+ * Two states, as the kernel's default idle reports them (POLL 0, whatever else 1), where the machine has none.
+ * -ENOMEM.
+ */
 int idle_default_states(Machine *m);
 
 /*
