@@ -61,6 +61,18 @@ def read_ctl(name):
         return f.read()
 
 
+def between_samples():
+    """Whether each CPU's SMI register was read after the interrupts, which come first in a sample."""
+    last = {"irq": [], "smi": []}
+    for line in read_ctl("ledger").decode().splitlines():
+        w = line.split()
+        if w[0] == "irq" and w[3] == SAMPLER:
+            last["irq"].append(int(w[-1]))
+        elif w[0] == "msr" and w[4] == SAMPLER and int(w[2], 16) == 0x34:
+            last["smi"].append(int(w[-1]))
+    return min(last["smi"]) > max(last["irq"])
+
+
 def inside(folder):
     socket = os.path.join(folder, "socket")
     put(folder, "conf", "[Sampler]\nSources=-idletrace,-perf\nWakePolicy=%s\n" % os.environ.get("POLICY", "always"))
@@ -75,11 +87,16 @@ def inside(folder):
             time.sleep(0.1)
         time.sleep(SECONDS)
         # Just after an interval has come in, the sampler is stopped: what it read last is what the snapshot says.
-        before = snapshot_end(socket)
-        while snapshot_end(socket) == before:
-            time.sleep(0.02)
         sampler = sampler_of(daemon.pid)
-        os.kill(sampler, signal.SIGSTOP)
+        for _ in range(20):
+            before = snapshot_end(socket)
+            while snapshot_end(socket) == before:
+                time.sleep(0.02)
+            os.kill(sampler, signal.SIGSTOP)
+            if between_samples():
+                break
+            os.kill(sampler, signal.SIGCONT)
+        time.sleep(0.5)  # the server takes in what was sent
         put(folder, "snapshot.json", curl(socket, "/api/v1/snapshot"))
         put(folder, "ledger", read_ctl("ledger"))
         put(folder, "expect", read_ctl("expect"))
