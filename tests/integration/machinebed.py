@@ -28,6 +28,12 @@ def plain_env():
     return {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 
 
+def sanitized():
+    """A sanitizer's shadow is no memory of ours."""
+    with open(CSTATED, "rb") as f:
+        return b"__asan_init" in f.read()
+
+
 def until(condition, what, patience=PATIENCE):
     end = time.monotonic() + patience
     while True:
