@@ -43,6 +43,7 @@ static const ViewColumn view_columns[] = {
         { "pc8", FIELD_PC8, FIELD_PKG_TSC, 100 },
         { "pc9", FIELD_PC9, FIELD_PKG_TSC, 100 },
         { "pc10", FIELD_PC10, FIELD_PKG_TSC, 100 },
+        { "sleeps_s", FIELD_SLEEP_HIST, FIELD_NONE, 1e9 },
         { "pkg_watts", FIELD_ENERGY_PKG, FIELD_PKG_NS, 1e9 },
         { "ram_watts", FIELD_ENERGY_RAM, FIELD_PKG_NS, 1e9 },
         { "cor_watts", FIELD_ENERGY_COR, FIELD_PKG_NS, 1e9 },
