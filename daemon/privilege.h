@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Who the two processes are (DESIGN 2). The server ends with no capability in any set and, where it began as
+ * Who the two processes are. The server ends with no capability in any set and, where it began as
  * root, as the owner of the database's directory; the sampler keeps the few capabilities that counters need.
  */
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * When to tell systemd that we live (DESIGN 10): with every frame of the sampler, and between frames by a
+ * When to tell systemd that we live: with every frame of the sampler, and between frames by a
  * timer where systemd is less patient than the interval, for as long as the last frame is not too old. So a
  * stopped sampler is noticed, which sd-event's own watchdog, fed by any turn of the loop, would hide. Pure
  * arithmetic.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* The errata of MONITOR/MWAIT, and whether this kernel works around them (DESIGN 6). */
+/* The errata of MONITOR/MWAIT, and whether this kernel works around them. */
 
 #include "model/machine.h"
 

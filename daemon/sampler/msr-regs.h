@@ -80,8 +80,8 @@ uint32_t msr_unit_register(const CpuIdent *c, const CpuModel *model);
 
 /*
  * Joules (energy fields) or seconds (throttle fields) a count, from the unit register's value; 1.0 for other
- * fields. DRAM 15.3 uJ and PSYS 1 J where the model says so, Silvermont 2^n uJ, else 2^-n J (SDM 15.10,
- * FACTS in cpu-table.c).
+ * fields. DRAM 15.3 uJ and PSYS 1 J where the model says so, Silvermont 2^n uJ, else 2^-n J (SDM 15.10;
+ * quirks in cpu-table.c).
  */
 double msr_scale(FieldId field, const CpuModel *model, uint64_t unit);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where little may be seen it runs on what there is, says what it lacks and why, and makes nothing up (DESIGN 10, C08)."""
+"""Where little may be seen it runs on what there is, says what it lacks and why, and makes nothing up (C08)."""
 
 import errno
 import json

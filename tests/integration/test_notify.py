@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What systemd is told, with a made-up $NOTIFY_SOCKET (DESIGN 10: the watchdog follows frames, not loop turns)."""
+"""What systemd is told, with a made-up $NOTIFY_SOCKET: the watchdog follows frames, not loop turns."""
 
 import os
 import signal

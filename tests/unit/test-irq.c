@@ -51,8 +51,7 @@ static void test_columns_by_header(void **state) {
         assert_int_equal(source_fixture_reason(f, FIELD_IRQ, 0, 0), REASON_NONE);
 }
 
-/* Rows are 32 bits wide: one wraps, the sum's modular difference is right (C17's neighbour in FACTS: IRQ
- * widths). */
+/* Rows are 32 bits wide: one wraps, the sum's modular difference is right. */
 static void test_rows_wrap(void **state) {
         SourceFixture *f = *state;
         uint32_t before;
