@@ -61,9 +61,10 @@ static int print_json(const DoctorFinding *findings, size_t n) {
         json_t *list = json_array();
 
         for (size_t i = 0; i < n; i++)
-                (void) json_array_append_new(list,
-                        json_pack("{s:s, s:i, s:s, s:s, s:s}", "id", findings[i].id, "weight", (int) findings[i].weight, "title",
-                                findings[i].title, "evidence", findings[i].evidence, "advice", findings[i].advice));
+                (void) json_array_append_new(
+                        list, json_pack("{s:s, s:i, s:s, s:s, s:s}", "id", findings[i].id, "weight",
+                                      (int) findings[i].weight, "title", findings[i].title, "evidence",
+                                      findings[i].evidence, "advice", findings[i].advice));
         (void) json_dumpf(list, stdout, JSON_INDENT(2));
         putchar('\n');
         json_decref(list);
@@ -78,7 +79,8 @@ static void print_wrapped(const char *indent, const char *s) {
                 size_t n = strcspn(s, " ");
 
                 if (column == 0 || column + 1 + n > 78) {
-                        printf("%s%*s%.*s", column > 0 ? "\n" : "", (int) strlen(indent), column > 0 ? "" : indent, (int) n, s);
+                        printf("%s%*s%.*s", column > 0 ? "\n" : "", (int) strlen(indent),
+                                column > 0 ? "" : indent, (int) n, s);
                         column = strlen(indent) + n;
                 } else {
                         printf(" %.*s", (int) n, s);

@@ -147,7 +147,8 @@ static int open_file(const char *path, StoreSql **ret) {
         if (r == STORE_E_NEWER)
                 ctl_error("%s was written by a newer version of cstated", path);
         else if (r == STORE_E_OLDER)
-                ctl_error("%s was written by an older version: cstated brings it up to date when it starts", path);
+                ctl_error("%s was written by an older version: cstated brings it up to date when it starts",
+                        path);
         else if (r == STORE_E_FOREIGN)
                 ctl_error("%s is not a database of cstated", path);
         else

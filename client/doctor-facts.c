@@ -49,7 +49,8 @@ static void take_errata(json_t *cpu, DoctorFacts *f) {
                                 continue;
                         copy(f->erratum, sizeof(f->erratum), text(erratum, "id"));
                         copy(f->erratum_advice, sizeof(f->erratum_advice), text(erratum, "advice"));
-                        copy(f->erratum_model, sizeof(f->erratum_model), text(kind, *text(kind, "uarch") ? "uarch" : "brand"));
+                        copy(f->erratum_model, sizeof(f->erratum_model),
+                                text(kind, *text(kind, "uarch") ? "uarch" : "brand"));
                 }
 }
 
@@ -102,7 +103,8 @@ static void take_status(json_t *status, DoctorFacts *f) {
                 size_t n = strlen(f->problems);
 
                 /* Sources and errata have rules of their own. */
-                if (s && strncmp(s, "erratum", 7) != 0 && strncmp(s, "source msr", 10) != 0 && strncmp(s, "source powercap", 15) != 0)
+                if (s && strncmp(s, "erratum", 7) != 0 && strncmp(s, "source msr", 10) != 0 &&
+                        strncmp(s, "source powercap", 15) != 0)
                         (void) snprintf(f->problems + n, sizeof(f->problems) - n, "%s%s", n > 0 ? "; " : "", s);
         }
 }
@@ -135,13 +137,16 @@ static DoctorCore *core_of(DoctorFacts *f, int64_t package, int64_t die, int64_t
         void *p;
 
         for (size_t i = f->n_cores; i-- > 0;)
-                if (f->cores[i].package == package && f->cores[i].core == core && (die < 0 || f->cores[i].die < 0 || f->cores[i].die == die))
+                if (f->cores[i].package == package && f->cores[i].core == core &&
+                        (die < 0 || f->cores[i].die < 0 || f->cores[i].die == die))
                         return &f->cores[i];
         p = grow(f->cores, f->n_cores, sizeof(*f->cores));
         if (!p)
                 return NULL;
         f->cores = p;
-        f->cores[f->n_cores] = (DoctorCore){ .package = package, .die = die, .core = core, .deep = NAN, .demotion = NAN, .busy = NAN };
+        f->cores[f->n_cores] = (DoctorCore){
+                .package = package, .die = die, .core = core, .deep = NAN, .demotion = NAN, .busy = NAN
+        };
         return &f->cores[f->n_cores++];
 }
 
@@ -165,7 +170,9 @@ static DoctorState *state_of(DoctorCpu *c, const char *name) {
                         return &c->states[i];
         if (c->n_states == DOCTOR_STATES_MAX)
                 return NULL;
-        c->states[c->n_states] = (DoctorState){ .usage = NAN, .above = NAN, .below = NAN, .time_percent = NAN, .mwait_hint = -1 };
+        c->states[c->n_states] = (DoctorState){
+                .usage = NAN, .above = NAN, .below = NAN, .time_percent = NAN, .mwait_hint = -1
+        };
         copy(c->states[c->n_states].name, sizeof(c->states[0].name), name);
         return &c->states[c->n_states++];
 }
@@ -279,7 +286,8 @@ static int take_idle_sets(DoctorFacts *f, json_t *cpu) {
         return 0;
 }
 
-int doctor_facts_from_json(json_t *cpu, json_t *status, json_t *const summaries[DOCTOR_QUESTIONS], DoctorFacts *ret) {
+int doctor_facts_from_json(
+        json_t *cpu, json_t *status, json_t *const summaries[DOCTOR_QUESTIONS], DoctorFacts *ret) {
         DoctorFacts f = {};
         json_t *row;
         size_t i;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
-/* A terminal for "top": the alternate screen, keys, and frames of which only what has changed goes out, in one write. */
+/*
+ * A terminal for "top": the alternate screen, keys, and frames of which only what has changed goes out, in one
+ * write.
+ */
 
 #include "client/top-view.h"
 #include "cstated/macro.h"

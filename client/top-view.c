@@ -165,7 +165,8 @@ static void add_system(TopFrame *f, json_t *snapshot, double seconds) {
         if (isfinite(top_wakeups(system, "total", seconds)))
                 line_put(l, "  wake/s %.0f", top_wakeups(system, "total", seconds));
         if (isfinite(top_wakeups(system, "break", seconds)))
-                line_put(l, "  break/s %.0f (%s)", top_wakeups(system, "break", seconds), method ? method : "?");
+                line_put(l, "  break/s %.0f (%s)", top_wakeups(system, "break", seconds),
+                        method ? method : "?");
 }
 
 static bool cell_is_used(const Cell *c, json_t *array, double seconds) {
@@ -258,7 +259,8 @@ static void add_cpu(TopFrame *f, const CpuColumns *columns, const TopCpu *c, dou
                                 cell_value(&cpu_cells[k], c->cpu, c->core, seconds));
         for (size_t k = 0; k < columns->n_states; k++)
                 line_number(l, 6, 1,
-                        top_value(json_object_get(json_object_get(c->cpu, "idle"), columns->states[k]), "time"));
+                        top_value(json_object_get(json_object_get(c->cpu, "idle"), columns->states[k]),
+                                "time"));
         line_put(l, " %5lld %4lld", (long long) json_integer_value(json_object_get(c->cpu, "core")),
                 (long long) json_integer_value(json_object_get(c->cpu, "package")));
 }

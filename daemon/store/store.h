@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * One sqlite file of history (docs/database.md). The Store is the one writer; a StoreReader is a read-only view of a file,
+ * One sqlite file of history (docs/database.md). The Store is the one writer; a StoreReader is a read-only view of
+ * a file,
  * with
  * the writer's open minute where the writer lives in the same process. Nobody else opens the file.
  *
