@@ -51,7 +51,8 @@ def make_image(packages):
     with open(script, "rb") as f:
         recipe = hashlib.sha256(f.read() + " ".join(packages).encode()).hexdigest()
     stamp = os.path.join(WORK, "recipe")
-    if os.path.exists(stamp) and open(stamp, encoding="ascii").read() == recipe:
+    parts = [os.path.join(WORK, name) for name in ("recipe", "root.img", "vmlinuz", "initrd")]
+    if all(os.path.exists(p) for p in parts) and open(stamp, encoding="ascii").read() == recipe:
         return "kept"
     began = time.monotonic()
     if os.path.exists(stamp):
