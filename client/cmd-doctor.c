@@ -7,6 +7,7 @@
 
 #include "client/conn.h"
 #include "client/doctor-facts.h"
+#include "client/text.h"
 #include "cstated/api.h"
 
 static void print_help(void) {
@@ -71,32 +72,13 @@ static int print_json(const DoctorFinding *findings, size_t n) {
         return ctl_finish_stdout();
 }
 
-/* Words of a paragraph in lines of at most 78 columns; lines after the first are indented by blanks. */
-static void print_wrapped(const char *indent, const char *s) {
-        size_t column = 0;
-
-        while (*s) {
-                size_t n = strcspn(s, " ");
-
-                if (column == 0 || column + 1 + n > 78) {
-                        printf("%s%*s%.*s", column > 0 ? "\n" : "", (int) strlen(indent),
-                                column > 0 ? "" : indent, (int) n, s);
-                        column = strlen(indent) + n;
-                } else {
-                        printf(" %.*s", (int) n, s);
-                        column += 1 + n;
-                }
-                s += n;
-                s += strspn(s, " ");
-        }
-        putchar('\n');
-}
+#define COLUMNS 78
 
 static int print_findings(const DoctorFacts *f, const DoctorFinding *findings, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 printf("%s%zu. %s\n", i > 0 ? "\n" : "", i + 1, findings[i].title);
-                print_wrapped("   ", findings[i].evidence);
-                print_wrapped("   -> ", findings[i].advice);
+                text_wrapped(stdout, "   ", COLUMNS, findings[i].evidence);
+                text_wrapped(stdout, "   -> ", COLUMNS, findings[i].advice);
         }
         if (n == 0 && !doctor_saw_idle(f))
                 puts("nothing found, but neither idle states nor wakeups are counted here, so little\n"

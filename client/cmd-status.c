@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/conn.h"
+#include "client/text.h"
 #include "cstated/api.h"
 #include "cstated/num.h"
 #include "cstated/timespan.h"
@@ -16,12 +17,6 @@ static void print_help(void) {
              "Health of the daemon, the state of every source with what would bring a\n"
              "missing one, the store, and what measuring costs.\n\n"
              "      --json    the daemon's own answer");
-}
-
-static const char *text(json_t *o, const char *key) {
-        const char *s = json_string_value(json_object_get(o, key));
-
-        return s ? s : "";
 }
 
 static double number(json_t *o, const char *key) {
@@ -34,13 +29,13 @@ static void print_head(json_t *root) {
         size_t i;
 
         timespan_format((uint64_t) number(root, "uptime_s") * USEC_PER_SEC, span, sizeof(span));
-        printf("cstated %s on %s: %s\n", text(root, "version"), text(root, "host"), text(root, "health"));
+        printf("cstated %s on %s: %s\n", text_of(root, "version"), text_of(root, "host"), text_of(root, "health"));
         json_array_foreach(json_object_get(root, "problems"), i, problem) printf("  problem: %s\n",
-                json_string_value(problem) ? json_string_value(problem) : text(problem, "text"));
+                json_string_value(problem) ? json_string_value(problem) : text_of(problem, "text"));
         json_array_foreach(json_object_get(root, "notes"), i, problem) printf("  note: %s\n",
-                json_string_value(problem) ? json_string_value(problem) : text(problem, "text"));
+                json_string_value(problem) ? json_string_value(problem) : text_of(problem, "text"));
         printf("up %s, interval %.0f ms, wake policy %s\n\n", span, number(root, "interval_ms"),
-                text(root, "wake_policy"));
+                text_of(root, "wake_policy"));
 }
 
 static int print_sources(json_t *sources) {
@@ -57,11 +52,11 @@ static int print_sources(json_t *sources) {
                 r = -ENOMEM;
         json_array_foreach(sources, i, source) {
                 struct libscols_line *line = scols_table_new_line(table, NULL);
-                const char *hint = text(source, "hint");
+                const char *hint = text_of(source, "hint");
 
-                if (!line || scols_line_set_data(line, 0, text(source, "name")) < 0 ||
-                        scols_line_set_data(line, 1, text(source, "state")) < 0 ||
-                        scols_line_set_data(line, 2, *hint ? hint : text(source, "detail")) < 0)
+                if (!line || scols_line_set_data(line, 0, text_of(source, "name")) < 0 ||
+                        scols_line_set_data(line, 1, text_of(source, "state")) < 0 ||
+                        scols_line_set_data(line, 2, *hint ? hint : text_of(source, "detail")) < 0)
                         r = -ENOMEM;
         }
         if (r == 0)
@@ -76,9 +71,9 @@ static void print_store(json_t *store) {
         if (!json_is_object(store))
                 return;
         (void) num_format_fixed(number(store, "bytes") / (1 << 20), 1, bytes, sizeof(bytes));
-        printf("\nstore: %s, %s MiB\n", text(store, "path"), bytes);
-        if (*text(store, "problem"))
-                printf("  problem: %s\n", text(store, "problem"));
+        printf("\nstore: %s, %s MiB\n", text_of(store, "path"), bytes);
+        if (*text_of(store, "problem"))
+                printf("  problem: %s\n", text_of(store, "problem"));
 }
 
 static void print_self(json_t *self, double uptime_s) {

@@ -9,16 +9,11 @@
 #include <string.h>
 
 #include "client/cpu-print.h"
+#include "client/text.h"
 #include "cstated/macro.h"
 #include "cstated/num.h"
 
 #define COLUMNS 79
-
-static const char *text(json_t *o, const char *key) {
-        const char *s = json_string_value(json_object_get(o, key));
-
-        return s ? s : "";
-}
 
 static json_int_t integer(json_t *o, const char *key) {
         return json_integer_value(json_object_get(o, key));
@@ -32,36 +27,15 @@ static const char *plural(json_int_t n) {
         return n == 1 ? "" : "s";
 }
 
-static void print_wrapped(FILE *out, unsigned indent, const char *s) {
-        unsigned column = 0;
-
-        while (*s) {
-                size_t n = strcspn(s, " ");
-
-                if (column > 0 && column + 1 + n > COLUMNS) {
-                        (void) fputc('\n', out);
-                        column = 0;
-                }
-                if (column == 0)
-                        column = (unsigned) fprintf(out, "%*s", (int) indent, "");
-                else
-                        column += (unsigned) fprintf(out, " ");
-                column += (unsigned) fprintf(out, "%.*s", (int) n, s);
-                s += n;
-                s += strspn(s, " ");
-        }
-        (void) fputc('\n', out);
-}
-
 static void print_identity(json_t *cpu, FILE *out) {
         json_int_t count = integer(cpu, "count"), microcode = integer(cpu, "microcode");
-        const char *brand = text(cpu, "brand"), *uarch = text(cpu, "uarch"), *type = text(cpu, "core_type");
+        const char *brand = text_of(cpu, "brand"), *uarch = text_of(cpu, "uarch"), *type = text_of(cpu, "core_type");
 
         (void) fprintf(out, "%s\n", *brand ? brand : "(no brand string)");
         (void) fprintf(out,
                 "  %s, %s family %" JSON_INTEGER_FORMAT " model %" JSON_INTEGER_FORMAT
                 " (0x%02x) stepping %" JSON_INTEGER_FORMAT,
-                *uarch ? uarch : "unknown model", text(cpu, "vendor"), integer(cpu, "family"),
+                *uarch ? uarch : "unknown model", text_of(cpu, "vendor"), integer(cpu, "family"),
                 integer(cpu, "model"), (unsigned) integer(cpu, "model"), integer(cpu, "stepping"));
         if (microcode)
                 (void) fprintf(out, ", microcode 0x%x", (unsigned) microcode);
@@ -70,8 +44,8 @@ static void print_identity(json_t *cpu, FILE *out) {
                 (void) fprintf(out, "  %" JSON_INTEGER_FORMAT " CPU%s%s%s%s\n", count, plural(count),
                         *type ? " of type " : "", type, is_true(cpu, "hybrid") ? ", hybrid" : "");
         if (is_true(cpu, "hypervisor"))
-                (void) fprintf(out, "  virtual machine%s%s\n", *text(cpu, "hypervisor_vendor") ? ": " : "",
-                        text(cpu, "hypervisor_vendor"));
+                (void) fprintf(out, "  virtual machine%s%s\n", *text_of(cpu, "hypervisor_vendor") ? ": " : "",
+                        text_of(cpu, "hypervisor_vendor"));
 }
 
 static void print_mwait(json_t *cpu, FILE *out) {
@@ -126,12 +100,12 @@ static void print_errata(json_t *cpu, FILE *out) {
         size_t i;
 
         json_array_foreach(json_object_get(cpu, "errata"), i, erratum) {
-                const char *status = text(erratum, "status");
+                const char *status = text_of(erratum, "status");
 
-                (void) fprintf(out, "  erratum %s: %s\n", text(erratum, "id"),
+                (void) fprintf(out, "  erratum %s: %s\n", text_of(erratum, "id"),
                         strcmp(status, "unmitigated") == 0 ? "UNMITIGATED" : status);
                 if (strcmp(status, "not-affected") != 0)
-                        print_wrapped(out, 4, text(erratum, "advice"));
+                        text_wrapped(out, "    ", COLUMNS, text_of(erratum, "advice"));
         }
 }
 
@@ -145,12 +119,12 @@ static void print_topology(json_t *root, FILE *out) {
                 "\n%" JSON_INTEGER_FORMAT " package%s, %" JSON_INTEGER_FORMAT
                 " core%s, %" JSON_INTEGER_FORMAT " CPU%s online (%s)",
                 packages, plural(packages), integer(t, "cores"), plural(integer(t, "cores")),
-                integer(t, "cpus"), plural(integer(t, "cpus")), text(t, "online"));
-        if (*text(t, "offline"))
-                (void) fprintf(out, ", offline %s", text(t, "offline"));
+                integer(t, "cpus"), plural(integer(t, "cpus")), text_of(t, "online"));
+        if (*text_of(t, "offline"))
+                (void) fprintf(out, ", offline %s", text_of(t, "offline"));
         (void) fputc('\n', out);
-        if (*text(root, "kernel"))
-                (void) fprintf(out, "kernel %s\n", text(root, "kernel"));
+        if (*text_of(root, "kernel"))
+                (void) fprintf(out, "kernel %s\n", text_of(root, "kernel"));
 }
 
 /* A number of a state as text; "-" for null. */
@@ -174,12 +148,12 @@ static int fill_states(struct libscols_table *table, json_t *states) {
                 struct libscols_line *line = scols_table_new_line(table, NULL);
                 char hint[24], latency[24], residency[24];
 
-                if (!line || scols_line_set_data(line, 0, text(s, "name")) < 0 ||
+                if (!line || scols_line_set_data(line, 0, text_of(s, "name")) < 0 ||
                         scols_line_set_data(line, 1, cell(s, "mwait_hint", true, hint)) < 0 ||
                         scols_line_set_data(line, 2, cell(s, "exit_latency_us", false, latency)) < 0 ||
                         scols_line_set_data(line, 3, cell(s, "target_residency_us", false, residency)) < 0 ||
                         scols_line_set_data(line, 4, is_true(s, "disabled") ? "disabled" : "") < 0 ||
-                        scols_line_set_data(line, 5, text(s, "desc")) < 0)
+                        scols_line_set_data(line, 5, text_of(s, "desc")) < 0)
                         return -ENOMEM;
         }
         return 0;
@@ -225,12 +199,12 @@ static int print_idle(json_t *root, FILE *out) {
                 return 0;
         }
         (void) fprintf(out, "\nidle states by %s, governor %s\n",
-                *text(idle, "driver") ? text(idle, "driver") : "none",
-                *text(idle, "governor") ? text(idle, "governor") : "none");
+                *text_of(idle, "driver") ? text_of(idle, "driver") : "none",
+                *text_of(idle, "governor") ? text_of(idle, "governor") : "none");
         json_array_foreach(json_object_get(idle, "sets"), i, set) {
-                (void) fprintf(out, "CPUs %s%s%s%s\n", text(set, "cpus"),
-                        *text(set, "core_type") ? " (" : "", text(set, "core_type"),
-                        *text(set, "core_type") ? ")" : "");
+                (void) fprintf(out, "CPUs %s%s%s%s\n", text_of(set, "cpus"),
+                        *text_of(set, "core_type") ? " (" : "", text_of(set, "core_type"),
+                        *text_of(set, "core_type") ? ")" : "");
                 r = print_states(json_object_get(set, "states"), out);
                 if (r < 0)
                         break;
@@ -240,7 +214,7 @@ static int print_idle(json_t *root, FILE *out) {
 
 static void print_pkg_cst(json_t *root, FILE *out) {
         json_t *cst = json_object_get(root, "pkg_cst");
-        const char *limit = text(cst, "limit");
+        const char *limit = text_of(cst, "limit");
 
         if (!json_is_object(cst))
                 return;

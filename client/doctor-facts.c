@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/doctor-facts.h"
+#include "client/text.h"
 #include "cstated/num.h"
 
 const char *const doctor_questions[DOCTOR_QUESTIONS][2] = {
@@ -13,12 +14,6 @@ const char *const doctor_questions[DOCTOR_QUESTIONS][2] = {
         { "core", "c6,c7,demotion" },
         { "package", "pc3,pc6,pc7,pc8,pc9,pc10" },
 };
-
-static const char *text(json_t *o, const char *key) {
-        const char *s = json_string_value(json_object_get(o, key));
-
-        return s ? s : "";
-}
 
 /* NAN where there is no number. */
 static double number(json_t *o, const char *key) {
@@ -45,12 +40,12 @@ static void take_errata(json_t *cpu, DoctorFacts *f) {
 
         json_array_foreach(json_object_get(cpu, "cpus"), i, kind)
                 json_array_foreach(json_object_get(kind, "errata"), k, erratum) {
-                        if (strcmp(text(erratum, "status"), "unmitigated") != 0 || f->erratum[0])
+                        if (strcmp(text_of(erratum, "status"), "unmitigated") != 0 || f->erratum[0])
                                 continue;
-                        copy(f->erratum, sizeof(f->erratum), text(erratum, "id"));
-                        copy(f->erratum_advice, sizeof(f->erratum_advice), text(erratum, "advice"));
+                        copy(f->erratum, sizeof(f->erratum), text_of(erratum, "id"));
+                        copy(f->erratum_advice, sizeof(f->erratum_advice), text_of(erratum, "advice"));
                         copy(f->erratum_model, sizeof(f->erratum_model),
-                                text(kind, *text(kind, "uarch") ? "uarch" : "brand"));
+                                text_of(kind, *text_of(kind, "uarch") ? "uarch" : "brand"));
                 }
 }
 
@@ -67,7 +62,7 @@ static bool package_level(const char *name, uint64_t *ret) {
 
 /* The firmware's limit matters where the package has a state deeper than it; "unlimited" and raw values never do. */
 static void take_package_limit(json_t *cpu, json_t *packages, DoctorFacts *f) {
-        const char *limit = text(json_object_get(cpu, "pkg_cst"), "limit");
+        const char *limit = text_of(json_object_get(cpu, "pkg_cst"), "limit");
         uint64_t allowed, deepest = 0, level;
         json_t *row;
         size_t i;
@@ -76,7 +71,7 @@ static void take_package_limit(json_t *cpu, json_t *packages, DoctorFacts *f) {
         if (!package_level(limit, &allowed))
                 return;
         json_array_foreach(json_object_get(packages, "rows"), i, row)
-                if (package_level(text(row, "metric"), &level))
+                if (package_level(text_of(row, "metric"), &level))
                         deepest = MAX(deepest, level);
         f->pkg_limit_blocks = allowed < deepest;
 }
@@ -87,14 +82,14 @@ static void take_status(json_t *status, DoctorFacts *f) {
         size_t i;
 
         json_array_foreach(json_object_get(status, "sources"), i, source) {
-                const char *name = text(source, "name"), *state = text(source, "state");
+                const char *name = text_of(source, "name"), *state = text_of(source, "state");
                 bool msr = strcmp(name, "msr") == 0, denied = strcmp(state, "denied") == 0;
 
                 traced |= strcmp(name, "idletrace") == 0 && strcmp(state, "ok") == 0;
                 powercap_ok |= strcmp(name, "powercap") == 0 && strcmp(state, "ok") == 0;
                 f->msr_denied |= msr && denied;
                 if (denied && (msr || !f->denied_hint[0]))
-                        copy(f->denied_hint, sizeof(f->denied_hint), text(source, "hint"));
+                        copy(f->denied_hint, sizeof(f->denied_hint), text_of(source, "hint"));
         }
         f->power_denied = f->msr_denied && !powercap_ok;
         copy(f->break_method, sizeof(f->break_method), traced ? "" : "bound");
@@ -183,7 +178,7 @@ static void add_to(double *sum, double v) {
 }
 
 static int take_state_row(DoctorCpu *c, const char *metric, json_t *row) {
-        DoctorState *s = state_of(c, text(row, "state"));
+        DoctorState *s = state_of(c, text_of(row, "state"));
         double mean = number(row, "mean");
 
         if (!s)
@@ -225,7 +220,7 @@ static int take_cpu_row(DoctorFacts *f, const char *metric, json_t *row) {
 }
 
 static int take_row(DoctorFacts *f, json_t *row) {
-        const char *metric = text(row, "metric"), *scope = text(row, "scope");
+        const char *metric = text_of(row, "metric"), *scope = text_of(row, "scope");
         int64_t package = id(row, "package"), die = id(row, "die");
         DoctorPackage *p;
         DoctorCore *c;
@@ -268,7 +263,7 @@ static int take_idle_sets(DoctorFacts *f, json_t *cpu) {
                 _cleanup_free_ uint32_t *ids = NULL;
                 size_t n = 0;
 
-                if (num_parse_cpulist(text(set, "cpus"), 65536, &ids, &n) < 0)
+                if (num_parse_cpulist(text_of(set, "cpus"), 65536, &ids, &n) < 0)
                         return -EBADMSG;
                 for (size_t c = 0, at = 0; c < f->n_cpus; c++) {
                         for (at = 0; at < n && ids[at] != f->cpus[c].id; at++)
@@ -276,7 +271,7 @@ static int take_idle_sets(DoctorFacts *f, json_t *cpu) {
                         if (at == n)
                                 continue;
                         json_array_foreach(json_object_get(set, "states"), k, state) {
-                                DoctorState *to = state_of(&f->cpus[c], text(state, "name"));
+                                DoctorState *to = state_of(&f->cpus[c], text_of(state, "name"));
 
                                 if (to)
                                         take_state_facts(to, state);

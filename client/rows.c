@@ -7,14 +7,9 @@
 #include <string.h>
 
 #include "client/rows.h"
+#include "client/text.h"
 #include "cstated/catalogue.h"
 #include "cstated/num.h"
-
-static const char *text(const json_t *o, const char *key) {
-        const char *s = json_string_value(json_object_get(o, key));
-
-        return s ? s : "";
-}
 
 double row_value(const json_t *o, const char *key) {
         json_t *v = json_object_get(o, key);
@@ -23,8 +18,8 @@ double row_value(const json_t *o, const char *key) {
 }
 
 void row_name(const json_t *row, char buf[ROW_TEXT]) {
-        const MetricSpec *m = metric_find(text(row, "metric"));
-        const char *state = text(row, "state"), *column = m && m->column ? m->column : text(row, "metric");
+        const MetricSpec *m = metric_find(text_of(row, "metric"));
+        const char *state = text_of(row, "state"), *column = m && m->column ? m->column : text_of(row, "metric");
 
         if (strncmp(column, "%s", 2) == 0)
                 (void) snprintf(
@@ -40,7 +35,7 @@ static long long id_of(const json_t *row, const char *key) {
 }
 
 void row_entity(const json_t *row, char buf[ROW_TEXT]) {
-        const char *scope = text(row, "scope");
+        const char *scope = text_of(row, "scope");
 
         if (strcmp(scope, "cpu") == 0)
                 (void) snprintf(buf, ROW_TEXT, "cpu %lld", id_of(row, "cpu"));
@@ -57,7 +52,7 @@ void row_entity(const json_t *row, char buf[ROW_TEXT]) {
 }
 
 const char *row_unit(const json_t *row) {
-        const char *unit = text(row, "unit");
+        const char *unit = text_of(row, "unit");
 
         return strcmp(unit, "1") == 0 ? "1/s" : unit;
 }
@@ -74,7 +69,7 @@ void row_number(const json_t *row, double v, char buf[ROW_TEXT]) {
         if (!isfinite(v))
                 (void) snprintf(buf, ROW_TEXT, "-");
         else
-                (void) num_format_fixed(v, decimals(text(row, "unit"), v), buf, ROW_TEXT);
+                (void) num_format_fixed(v, decimals(text_of(row, "unit"), v), buf, ROW_TEXT);
 }
 
 void row_spread(double mean, double stddev, char buf[ROW_TEXT]) {
@@ -90,7 +85,7 @@ void row_spread(double mean, double stddev, char buf[ROW_TEXT]) {
 }
 
 bool row_is_dull(const json_t *row, double mean) {
-        const MetricSpec *m = metric_find(text(row, "metric"));
+        const MetricSpec *m = metric_find(text_of(row, "metric"));
 
         if (!m || !isfinite(mean) || m->category == CATEGORY_SELF)
                 return true;
@@ -103,8 +98,8 @@ json_t *summary_find(const json_t *summary, const char *metric, const char *stat
         size_t i;
 
         json_array_foreach(json_object_get(summary, "rows"), i, row)
-                if (strcmp(text(row, "metric"), metric) == 0 && strcmp(text(row, "scope"), "system") == 0 &&
-                        (!state || strcmp(text(row, "state"), state) == 0))
+                if (strcmp(text_of(row, "metric"), metric) == 0 && strcmp(text_of(row, "scope"), "system") == 0 &&
+                        (!state || strcmp(text_of(row, "state"), state) == 0))
                         return row;
         return NULL;
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "client/text.h"
 #include "client/window-snapshot.h"
 #include "client/window.h"
 #include "cstated/catalogue.h"
@@ -35,10 +36,6 @@ static const struct {
         { "wakeups_break", "wakeups", "break" }, { "wakeups_break_immediate", "wakeups", "break_immediate" },
 };
 
-static const char *text(const json_t *o, const char *key) {
-        return json_string_value(json_object_get(o, key)) ?: "";
-}
-
 static json_t *child(json_t *o, const char *key) {
         json_t *c = json_object_get(o, key);
 
@@ -49,7 +46,7 @@ static json_t *child(json_t *o, const char *key) {
 
 /* The entity a row is about; made when it is the first of it. index: "cpu 0/3/5" -> entity. */
 static json_t *row_place(json_t *root, json_t *index, const json_t *row) {
-        const char *scope = text(row, "scope");
+        const char *scope = text_of(row, "scope");
         char name[96];
         json_t *e;
         int n;
@@ -79,7 +76,7 @@ static json_t *row_place(json_t *root, json_t *index, const json_t *row) {
 static void row_put(json_t *e, const json_t *row) {
         json_t *sum = json_object_get(row, "sum"),
                *value = json_is_integer(sum) ? sum : json_object_get(row, "mean");
-        const char *metric = text(row, "metric"), *reason = text(row, "reason"), *state = text(row, "state");
+        const char *metric = text_of(row, "metric"), *reason = text_of(row, "reason"), *state = text_of(row, "state");
 
         if (strncmp(metric, "self_", 5) == 0 && json_object_get(row, "seconds"))
                 value = json_object_get(row, "seconds");
@@ -108,8 +105,8 @@ static double covered_ms(json_t *const *summaries, size_t n, json_int_t window_m
                 json_array_foreach(json_object_get(summaries[i], "rows"), k, row) {
                         double mean = json_number_value(json_object_get(row, "mean"));
 
-                        if (strcmp(text(row, "metric"), "irq") == 0 &&
-                                strcmp(text(row, "scope"), "system") == 0 && mean > 0)
+                        if (strcmp(text_of(row, "metric"), "irq") == 0 &&
+                                strcmp(text_of(row, "scope"), "system") == 0 && mean > 0)
                                 return 1000 * (double) json_integer_value(json_object_get(row, "sum")) /
                                        mean;
                 }

@@ -234,22 +234,13 @@ static int compare_begin(Service *s, const Request *q, CompareReply *r, Reply *r
         QueryError error = {};
         int code;
 
-        code = query_spec_parse_form(
-                QUERY_FORM_COMPARE, q->params, q->n_params, s->now_us(), &r->spec, &error);
-        if (code == -EINVAL)
-                code = reply_query_error(ret, &error) ?: 1;
-        if (code == 0)
-                code = reply_no_reader(s, ret);
+        code = window_spec_parse(s, q, QUERY_FORM_COMPARE, &r->spec, ret);
         if (code == 0)
                 code = side_parse(s, q, "a", &r->a.set, ret);
         if (code == 0)
                 code = side_parse(s, q, "b", &r->b.set, ret);
         if (code != 0)
                 return code;
-        if (!r->spec.has_scope) {
-                r->spec.has_scope = true;
-                r->spec.scope = SCOPE_SYSTEM;
-        }
         r->reader = s->reader;
         /* the first step finds what the store refuses, while there can still be an error reply */
         code = compare_work(r, &error);

@@ -108,20 +108,11 @@ static int summary_begin(Service *s, const Request *q, SummaryReply *r, Reply *r
         QueryError error = {};
         int code;
 
-        code = query_spec_parse_form(
-                QUERY_FORM_SUMMARY, q->params, q->n_params, s->now_us(), &r->spec, &error);
-        if (code == -EINVAL)
-                code = reply_query_error(ret, &error) ?: 1;
-        if (code == 0)
-                code = reply_no_reader(s, ret);
+        code = window_spec_parse(s, q, QUERY_FORM_SUMMARY, &r->spec, ret);
         if (code == 0)
                 code = summary_window(s, q, r, ret);
         if (code != 0)
                 return code;
-        if (!r->spec.has_scope) {
-                r->spec.has_scope = true;
-                r->spec.scope = SCOPE_SYSTEM;
-        }
         r->reader = s->reader;
         collect_init(&r->collect, s->reader, &r->spec, r->set.list[0].start_us, r->set.list[0].end_us);
         store_reader_set_deadline(s->reader, SLICE_DEADLINE_US);

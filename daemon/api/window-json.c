@@ -23,6 +23,22 @@ static int take_label(void *userdata, const StoreLabel *l) {
         return 0;
 }
 
+int window_spec_parse(Service *s, const Request *q, QueryForm form, QuerySpec *spec, Reply *ret) {
+        QueryError error = {};
+        int code;
+
+        code = query_spec_parse_form(form, q->params, q->n_params, s->now_us(), spec, &error);
+        if (code == -EINVAL)
+                return reply_query_error(ret, &error) ?: 1;
+        if (code != 0)
+                return code;
+        if (!spec->has_scope) {
+                spec->has_scope = true;
+                spec->scope = SCOPE_SYSTEM;
+        }
+        return reply_no_reader(s, ret);
+}
+
 int window_set_label(StoreReader *r, const char *name, uint64_t now_us, WindowSet *ret) {
         WindowSet set = {};
         LabelCollector c = { &set, now_us };

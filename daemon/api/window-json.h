@@ -22,5 +22,11 @@ typedef struct WindowSet {
 /* A label's windows, newest first; an open one ends now. 0; -ENOENT: no such label. */
 int window_set_label(StoreReader *r, const char *name, uint64_t now_us, WindowSet *ret);
 
+/*
+ * What summary and compare begin with: the parameters of that form, the whole system where no scope is given, and
+ * a store to ask. 0; 1 with an error reply; <0.
+ */
+int window_spec_parse(Service *s, const Request *q, QueryForm form, QuerySpec *spec, Reply *ret);
+
 /* "metric", "scope", ids, "state", "unit" of a row, into the open object. */
 void write_row_identity(JsonWriter *j, const QueryRow *row);
