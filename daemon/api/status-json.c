@@ -98,6 +98,9 @@ static void judge(Health *h, Service *s, const StoreFigures *store) {
         }
         if (store && store->moved_aside[0])
                 add_line(&h->notes, "a damaged database was moved aside to %s", store->moved_aside);
+        if (store && store->events_dropped > 0)
+                add_line(&h->notes, "%llu events were not kept: too many of a kind in a minute",
+                        (unsigned long long) store->events_dropped);
         if (store && store->head_problem[0])
                 add_line(&h->notes, "the open minute is kept in memory only: %s", store->head_problem);
         for (size_t i = 0; i < s->n_notes && i < ARRAY_SIZE(s->notes); i++)
@@ -173,6 +176,7 @@ static void write_store(JsonWriter *j, const StoreFigures *f) {
         jw_key_u64(j, "ticks", f->ticks);
         jw_key_u64(j, "ticks_lost", f->ticks_lost);
         jw_key_u64(j, "ring_ticks", f->ring_ticks);
+        jw_key_u64(j, "events_dropped", f->events_dropped);
         jw_key_u64(j, "head_ticks", f->head_ticks);
         jw_key_u64(j, "adopted_ticks", f->adopted_ticks);
         jw_key_string(j, "head_problem", f->head_problem[0] ? f->head_problem : NULL);

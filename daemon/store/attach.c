@@ -25,7 +25,7 @@ static const DbStatement store_statements[STMT_N] = {
         [STMT_EPOCH_INSERT] = { "epoch insert",
                 "INSERT OR IGNORE INTO epoch (id, t, boot_id) VALUES (?, ?, ?)" },
         [STMT_EVENT_INSERT] = { "event insert",
-                "INSERT INTO event (t, kind, cpu, text) VALUES (?, ?, nullif(?, -1), ?)" },
+                "INSERT INTO event (id, t, kind, cpu, text) VALUES (?, ?, ?, nullif(?, -1), ?)" },
         [STMT_LABEL_CLOSE] = { "label close", "UPDATE label SET t1 = ?3, meta = coalesce(?4, meta) WHERE "
                                               "name = ?1 AND t0 = ?2 AND t1 IS NULL" },
         [STMT_LABEL_INSERT] = { "label insert",
@@ -69,6 +69,8 @@ static const DbStatement store_statements[STMT_N] = {
                                                   "min(id) FROM sys_1h) / 8192 * 8192 + ?2 * 8192" },
         [STMT_EXPIRE_EVENT] = { "expire event",
                 "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE t < ? ORDER BY t LIMIT 256)" },
+        [STMT_CUT_EVENT] = { "cut event",
+                "DELETE FROM event WHERE id <= ?1 AND id < (SELECT min(id) FROM event) + ?2" },
         [STMT_EXPIRE_TOPO] = { "expire topo",
                 "DELETE FROM topo WHERE id < (SELECT min(m) FROM (SELECT min(topo) AS m FROM chunk UNION ALL"
                 " SELECT min(topo) FROM sys_1m UNION ALL SELECT min(topo) FROM sys_1h))" },
@@ -172,7 +174,7 @@ static void store_number(Store *s, uint64_t last_seq, uint64_t last_epoch) {
 }
 
 static int attach_read(Store *s) {
-        int64_t seq = 0, epoch = 0, page_size = 0;
+        int64_t seq = 0, epoch = 0, page_size = 0, event = 0;
         struct stat st;
         int r;
 
@@ -184,11 +186,14 @@ static int attach_read(Store *s) {
                         "SELECT coalesce((SELECT seq + n - 1 FROM chunk ORDER BY seq DESC LIMIT 1), 0)",
                         &seq);
         if (r == 0)
+                r = db_query_i64(s->db, "SELECT coalesce(max(id), 0) FROM event", &event);
+        if (r == 0)
                 r = db_query_i64(s->db, "PRAGMA page_size", &page_size);
         if (r < 0)
                 return r;
         s->page_size = (uint32_t) page_size;
         store_number(s, (uint64_t) seq, (uint64_t) epoch);
+        event_queue_number(&s->events, (uint64_t) event);
         if (stat(s->path, &st) == 0) {
                 s->inode = st.st_ino;
                 s->device = st.st_dev;

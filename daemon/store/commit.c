@@ -167,8 +167,8 @@ static int commit_chunk(Store *s, const Pending *p) {
 static int commit_events(Store *s) {
         sqlite3_stmt *q = s->stmts[STMT_EVENT_INSERT];
 
-        for (const PendingEvent *e = s->first_event; e; e = e->next) {
-                int r = db_bind(q, "itit", (int64_t) e->time_us, e->kind, e->cpu, e->text);
+        for (const PendingEvent *e = s->events.first; e; e = e->next) {
+                int r = db_bind(q, "iitit", (int64_t) e->id, (int64_t) e->time_us, e->kind, e->cpu, e->text);
 
                 if (r == 0)
                         r = db_run(q);
@@ -176,17 +176,6 @@ static int commit_events(Store *s) {
                         return r;
         }
         return 0;
-}
-
-static void store_forget_events(Store *s) {
-        while (s->first_event) {
-                PendingEvent *e = s->first_event;
-
-                s->first_event = e->next;
-                free(e);
-        }
-        s->last_event = &s->first_event;
-        s->n_events = 0;
 }
 
 static void store_count_writes(Store *s) {
@@ -222,7 +211,7 @@ static int store_commit_one(Store *s, Pending *p, uint64_t now_us) {
                 return r;
         }
         store_count_writes(s);
-        store_forget_events(s);
+        event_queue_clear(&s->events, now_us);
         store_well(s, now_us);
         retain_checkpoint(s);
         return 0;
@@ -247,7 +236,7 @@ static int store_reattach(Store *s, uint64_t now_us) {
 static int store_drain_one(Store *s, uint64_t now_us) {
         int r = store_reattach(s, now_us);
 
-        if (r == 0 && (s->first || s->first_event))
+        if (r == 0 && (s->first || s->events.first))
                 r = store_commit_one(s, s->first, now_us);
         if (r != 0 && (r != -EEXIST || !s->first)) /* a sequence number that is taken was written before */
                 return r < 0 ? r : -EIO;
@@ -261,7 +250,7 @@ int store_drain(Store *s, uint64_t now_us) {
         unsigned moved = 0;
         int r = 0;
 
-        while (r == 0 && (s->suspect || !waiting) && (s->first || s->first_event || s->suspect || !s->db)) {
+        while (r == 0 && (s->suspect || !waiting) && (s->first || s->events.first || s->suspect || !s->db)) {
                 r = store_drain_one(s, now_us);
                 if (r < 0 && s->suspect && moved++ == 0)
                         r = 0; /* into a new file, then */

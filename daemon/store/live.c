@@ -25,6 +25,10 @@ bool store_live(const Store *s, uint64_t seq, LiveTicks *ret) {
         return true;
 }
 
+const PendingEvent *store_live_events(const Store *s) {
+        return s->events.first;
+}
+
 const Machine *store_live_machine(const Store *s) {
         return s->machine ? s->machine->machine : NULL;
 }

@@ -286,32 +286,3 @@ int store_reader_labels(
         }
         return reader_error(r, code);
 }
-
-int store_reader_events(StoreReader *r, uint64_t start_us, uint64_t end_us, const char *kind, size_t max,
-        int (*fn)(void *userdata, const StoreEvent *e), void *userdata) {
-        _cleanup_reset_ sqlite3_stmt *q = NULL;
-        int code;
-
-        code = reader_follow(r);
-        if (code < 0 || !r->db)
-                return code;
-        q = r->stmts[READ_EVENTS];
-        code = db_bind(q, "iiti", (int64_t) start_us, (int64_t) MIN(end_us, (uint64_t) INT64_MAX), kind,
-                (int64_t) MIN(max, (size_t) INT64_MAX));
-        if (code < 0)
-                return code;
-        while ((code = db_step(q)) > 0) {
-                StoreEvent e = {
-                        .id = (uint64_t) sqlite3_column_int64(q, 0),
-                        .time_us = (uint64_t) sqlite3_column_int64(q, 1),
-                        .kind = (const char *) sqlite3_column_text(q, 2) ?: "",
-                        .cpu = sqlite3_column_type(q, 3) == SQLITE_NULL ? -1 : sqlite3_column_int64(q, 3),
-                        .text = (const char *) sqlite3_column_text(q, 4) ?: "",
-                };
-
-                code = fn(userdata, &e);
-                if (code < 0)
-                        return code;
-        }
-        return reader_error(r, code);
-}

@@ -50,6 +50,12 @@ int retain_expire(Store *s, uint64_t now_us, int64_t minutes, bool *ret_more) {
                 if (r == 0)
                         r = db_run(s->stmts[STMT_EXPIRE_EVENT]);
         }
+        if (r == 0 && s->events.next_id > EVENTS_KEPT_MAX) {
+                r = db_bind(s->stmts[STMT_CUT_EVENT], "ii", (int64_t) (s->events.next_id - 1 - EVENTS_KEPT_MAX),
+                        (int64_t) EVENTS_CUT_MAX);
+                if (r == 0)
+                        r = db_run(s->stmts[STMT_CUT_EVENT]);
+        }
         if (r == 0)
                 *ret_more = more;
         return r;

@@ -61,7 +61,7 @@ int store_open(const StoreConfig *c, uint64_t now_us, Store **ret) {
         s->config = *c;
         s->config.path = s->config.runtime_dir = NULL;
         s->last = &s->first;
-        s->last_event = &s->first_event;
+        event_queue_init(&s->events);
         s->next_seq = 1;
         s->path = strdup(c->path);
         if (!s->path)
@@ -91,17 +91,13 @@ static void store_free_pending(Store *s) {
                 free(p->bytes);
                 free(p);
         }
-        while (s->first_event) {
-                PendingEvent *e = s->first_event;
-
-                s->first_event = e->next;
-                free(e);
-        }
+        event_queue_deinit(&s->events);
 }
 
 Store *store_close(Store *s) {
         if (!s)
                 return NULL;
+        (void) event_queue_settle(&s->events, s->last_end_us, true);
         (void) store_flush(s);
         store_detach(s);
         store_free_pending(s);
@@ -253,7 +249,8 @@ int store_append(Store *s, const Sample *sample) {
 
         if (!s->machine || sample->layout->n_values != s->machine->layout.n_values)
                 return -EINVAL;
-        if (store_ends_minute(s, &rows, h)) {
+        r = event_queue_settle(&s->events, h->end_us, false);
+        if (r == 0 && store_ends_minute(s, &rows, h)) {
                 r = store_close_minute(s, h->end_us);
                 rows.n = 0;
         }
@@ -278,14 +275,14 @@ int store_append(Store *s, const Sample *sample) {
         if (s->config.durable_head_usec > 0 &&
                 distance(h->end_us, s->last_durable_us) >= s->config.durable_head_usec)
                 return store_write_head(s, h->end_us);
-        return 0;
+        return event_queue_is_due(&s->events, h->end_us) ? store_drain(s, h->end_us) : 0;
 }
 
 int store_flush(Store *s) {
         int r;
 
-        if (!s->machine)
-                return 0;
+        if (!s->machine) /* no tick yet, so that the newest time known is an event's */
+                return s->events.first ? store_drain(s, s->figures.last_commit_us) : 0;
         r = store_close_minute(s, s->last_end_us);
         return r < 0 ? r : store_drain(s, s->last_end_us);
 }
@@ -310,21 +307,11 @@ int store_maintain(Store *s, uint64_t now_us) {
 /* ---- events and labels ---- */
 
 int store_event(Store *s, uint64_t time_us, const char *kind, int64_t cpu, const char *text) {
-        PendingEvent *e;
+        int r = event_queue_add(&s->events, time_us, kind, cpu, text);
 
-        if (s->n_events >= PENDING_EVENTS_MAX)
-                return -ENOBUFS;
-        e = calloc(1, sizeof(*e) + strlen(text) + 1);
-        if (!e)
-                return -ENOMEM;
-        e->time_us = time_us;
-        e->cpu = cpu;
-        (void) snprintf(e->kind, sizeof(e->kind), "%s", kind);
-        (void) strcpy(e->text, text);
-        *s->last_event = e;
-        s->last_event = &e->next;
-        s->n_events++;
-        return store_drain(s, time_us);
+        if (r < 0)
+                return r;
+        return event_queue_is_due(&s->events, time_us) ? store_drain(s, time_us) : 0;
 }
 
 /* Runs one bound statement outside a transaction; the store is degraded where it fails. */
@@ -419,6 +406,7 @@ void store_figures(Store *s, StoreFigures *ret) {
         for (const Pending *p = s->first; p; p = p->next)
                 s->figures.ring_ticks += p->n;
         s->figures.head_ticks = rows.n;
+        s->figures.events_dropped = s->events.n_dropped;
         if (s->db)
                 figures_of_tiers(s);
         *ret = s->figures;

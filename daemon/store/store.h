@@ -66,6 +66,10 @@ int store_set_machine(Store *s, const Machine *m, uint64_t now_us);
  * ring keeps it, figures say so); -ENOMEM only.
  */
 int store_append(Store *s, const Sample *sample);
+/*
+ * Readers in this process see it at once; it is in the file within seconds. Of a kind EVENT_KIND_MAX a minute are
+ * kept, the others are counted (figures, a row that says how many). -ENOMEM only.
+ */
 int store_event(Store *s, uint64_t time_us, const char *kind, int64_t cpu, const char *text);
 /* Ends the open minute now (SIGTERM, hotplug, clock step). */
 int store_flush(Store *s);
@@ -92,6 +96,7 @@ typedef struct StoreFigures {
         uint64_t bytes, wal_bytes;
         uint64_t last_commit_us;
         uint64_t commits, ticks, ticks_lost, ring_ticks; /* lost: pushed out of the ring while degraded */
+        uint64_t events_dropped;  /* more of a kind in a minute than are kept */
         uint64_t head_ticks;      /* in the open minute */
         uint64_t adopted_ticks;   /* taken over from a process that died */
         char head_problem[160];   /* why the open minute is in memory only, "" if it is a file */

@@ -4,6 +4,7 @@
 /* The Store's inside, for the files that make it up (store, attach, commit, rollup-write, retain) and for
  * live readers. */
 
+#include "store/event-queue.h"
 #include "store/head.h"
 #include "store/rollup-table.h"
 #include "store/store.h"
@@ -35,15 +36,6 @@ typedef struct Pending {
         uint8_t *bytes; /* a chunk */
 } Pending;
 
-typedef struct PendingEvent {
-        struct PendingEvent *next;
-        uint64_t time_us;
-        int64_t cpu;
-        char kind[32];
-        char text[];
-} PendingEvent;
-
-#define PENDING_EVENTS_MAX 256
 #define CHUNK_SPAN_MAX_US  600000000ULL /* t1 - t0 of a chunk row, so that an index on t0 finds it */
 
 enum {
@@ -71,6 +63,7 @@ enum {
         STMT_EXPIRE_PKG_1H,
         STMT_EXPIRE_SYS_1H,
         STMT_EXPIRE_EVENT,
+        STMT_CUT_EVENT,
         STMT_EXPIRE_TOPO,
         STMT_N,
 };
@@ -104,8 +97,7 @@ struct Store {
 
         Pending *first, **last; /* last: where the next one is hung */
         size_t pending_bytes;
-        PendingEvent *first_event, **last_event;
-        size_t n_events;
+        EventQueue events;
         uint64_t retry_us;    /* not before, while degraded */
         int64_t unrolled_seq; /* chunks up to here were looked at for missing minutes */
         bool more_unrolled, more_hours;
@@ -196,6 +188,7 @@ typedef struct LiveTicks {
 /* The first ticks in memory with sequence numbers from seq on that the file does not hold. False: none.
  * Borrowed until the store changes. */
 bool store_live(const Store *s, uint64_t seq, LiveTicks *ret);
+const PendingEvent *store_live_events(const Store *s); /* oldest first; NULL: none */
 const Machine *store_live_machine(const Store *s); /* NULL before the first */
 /* Of the ticks in memory: the first one's start, the last one's end. False: none. */
 bool store_live_bounds(const Store *s, uint64_t *ret_oldest_us, uint64_t *ret_newest_us);
