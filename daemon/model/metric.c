@@ -288,22 +288,24 @@ void metric_gather_state(
 
 /* ---- the value ---- */
 
-static Reason in_range(const MetricSpec *m, double *v) {
-        double low = m->flags & METRIC_SIGNED ? -100 : 0;
+/* What a metric's values lie in; beyond it by up to the tolerance they are clamped. */
+typedef struct Range {
+        double low, high, tolerance;
+} Range;
+
+static Range metric_range(const MetricSpec *m) {
+        bool is_signed = m->flags & METRIC_SIGNED;
 
         if (m->kind != METRIC_RATIO)
-                return REASON_NONE;
+                return (Range){ -INFINITY, INFINITY, 0 };
         if (m->unit != UNIT_PERCENT && m->unit != UNIT_POINT)
-                return *v < 0 && !(m->flags & METRIC_SIGNED) ? REASON_OUT_OF_RANGE : REASON_NONE;
-        if (*v < low - TOLERANCE_PERCENT || *v > 100 + TOLERANCE_PERCENT)
-                return REASON_OUT_OF_RANGE;
-        *v = MIN(MAX(*v, low), 100.0);
-        return REASON_NONE;
+                return (Range){ is_signed ? -INFINITY : 0, INFINITY, 0 };
+        return (Range){ is_signed ? -100 : 0, 100, TOLERANCE_PERCENT };
 }
 
 Reason metric_value(const MetricSpec *m, const MetricSum *sum, uint64_t tsc_hz, double *ret) {
+        Range range = metric_range(m);
         double v;
-        Reason r;
 
         if (sum->n == 0)
                 return sum->reason != REASON_NONE ? sum->reason : REASON_ABSENT;
@@ -320,10 +322,22 @@ Reason metric_value(const MetricSpec *m, const MetricSum *sum, uint64_t tsc_hz, 
         v *= m->factor;
         if (m->flags & METRIC_TSC_HZ)
                 v *= (double) tsc_hz / 1e6;
-        if (!isfinite(v))
+        if (!isfinite(v) || v < range.low - range.tolerance || v > range.high + range.tolerance)
                 return REASON_OUT_OF_RANGE;
-        r = in_range(m, &v);
-        if (r == REASON_NONE)
-                *ret = v;
-        return r;
+        *ret = MIN(MAX(v, range.low), range.high);
+        return REASON_NONE;
+}
+
+void metric_values(const MetricSpec *m, uint64_t tsc_hz, double *v, size_t n) {
+        double scale = m->flags & METRIC_TSC_HZ ? (double) tsc_hz / 1e6 : 1;
+        Range range = metric_range(m);
+
+        for (size_t i = 0; i < n; i++) {
+                double x = v[i] * m->factor * scale;
+
+                x = x < range.low - range.tolerance || x > range.high + range.tolerance ? NAN : x;
+                x = x < range.low ? range.low : x;
+                x = x > range.high ? range.high : x;
+                v[i] = isfinite(x) && scale > 0 ? x : NAN;
+        }
 }

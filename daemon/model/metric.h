@@ -63,5 +63,11 @@ void metric_gather_state(
  */
 Reason metric_value(const MetricSpec *m, const MetricSum *sum, uint64_t tsc_hz, double *ret);
 
+/*
+ * Many ticks at once: v holds n quotients num / den and then their values; NAN where metric_value() would have given a
+ * reason, and where the quotient was NAN.
+ */
+void metric_values(const MetricSpec *m, uint64_t tsc_hz, double *v, size_t n);
+
 /* Joules, seconds, counts ... a unit of the column. */
 double metric_base_units(const LayoutColumn *c);

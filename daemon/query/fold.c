@@ -23,21 +23,30 @@
 #include "cstated/macro.h"
 #include "model/metric.h"
 
-#include "query/fold.h"
+#include "query/fold-private.h"
 
 void fold_deinit(Fold *f) {
         free(f->num);
         free(f->den);
+        free(f->room_num);
+        free(f->room_den);
         free(f->n);
         *f = (Fold){};
 }
 
 static int fold_reserve(Fold *f, size_t n) {
+        int64_t *room_num, *room_den;
         double *num, *den;
         uint32_t *count;
 
         if (n <= f->size)
                 return 0;
+        room_num = reallocarray(f->room_num, n, sizeof(*room_num));
+        if (room_num)
+                f->room_num = room_num;
+        room_den = reallocarray(f->room_den, n, sizeof(*room_den));
+        if (room_den)
+                f->room_den = room_den;
         num = reallocarray(f->num, n, sizeof(*num));
         if (num)
                 f->num = num;
@@ -47,7 +56,7 @@ static int fold_reserve(Fold *f, size_t n) {
         count = reallocarray(f->n, n, sizeof(*count));
         if (count)
                 f->n = count;
-        if (!num || !den || !count)
+        if (!num || !den || !count || !room_num || !room_den)
                 return -ENOMEM;
         f->size = n;
         return 0;
@@ -80,37 +89,6 @@ static void fold_quotient(Fold *f, const Series *s, const Member *m, size_t k) {
         f->den[k] += 1;
 }
 
-/* The usual case, without a null: parts that are added up. False where it is not, and nothing was done. */
-static bool fold_plain(Fold *f, Series *s, const Member *m, const StoreBlock *b, size_t from, size_t to) {
-        bool by_time = m->den == PLAN_SLOT_TIME, is_counter = s->metric->kind == METRIC_COUNTER;
-        size_t n = to - from, at = (size_t) m->num * b->n + from, den_at = (size_t) m->den * b->n + from;
-        const int64_t *den = by_time ? NULL : b->values + den_at;
-        double *num_sum = f->num, *den_sum = f->den, total = 0, scale = m->scale;
-        uint8_t any = 0;
-        int64_t count = 0;
-
-        for (size_t i = 0; i < n; i++)
-                any |= b->reasons[at + i] | (by_time ? 0 : b->reasons[den_at + i]);
-        if (any)
-                return false;
-        for (size_t i = 0; i < n; i++) {
-                double num = (double) b->values[at + i] * scale;
-
-                count += b->values[at + i];
-                total += num;
-                num_sum[i] += num;
-                f->n[i] = MAX(f->n[i], 1u);
-        }
-        for (size_t i = 0; i < n; i++) {
-                double v = by_time ? (double) b->dt_ns[from + i] * (is_counter ? 1e-9 : 1) : (double) den[i];
-
-                den_sum[i] = is_counter ? v : den_sum[i] + v;
-        }
-        s->count += count;
-        s->total += total;
-        return true;
-}
-
 /* One member's ticks into the run's arrays and, by_member, into its own sums. */
 static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size_t from, size_t to) {
         bool is_max = s->metric->flags & METRIC_MAX_UP, is_counter = s->metric->kind == METRIC_COUNTER;
@@ -118,8 +96,6 @@ static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size
         int64_t count = 0; /* sums in registers: a series in memory would be written back at every tick */
         double total = 0, scale = m->scale;
 
-        if (!s->by_member && !is_gauge && !b->n_ticks && fold_plain(f, s, m, b, from, to))
-                return;
         for (size_t i = from; i < to; i++) {
                 size_t at = (size_t) m->num * b->n + i, den_at = (size_t) m->den * b->n + i, k = i - from;
                 uint32_t ticks = slot_ticks(b, at);
@@ -165,18 +141,6 @@ static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size
         s->total += total;
 }
 
-/* The value of one tick, NAN where there is none. */
-static double tick_value(const Plan *p, const Series *s, double num, double den) {
-        MetricSum sum = { .num = num, .den = den, .n = 1 };
-        double v;
-
-        if (s->metric->kind != METRIC_RATIO)
-                return den > 0 ? s->metric->factor * num / den : NAN;
-        if (s->by_member && (s->metric->flags & METRIC_SUM_WATTS))
-                sum.parts = num, sum.weight = 1;
-        return metric_value(s->metric, &sum, p->tsc_hz, &v) == REASON_NONE ? v : NAN;
-}
-
 /*
  * A rollup row's spread over its ticks: of the ratio that was kept, or of the numerator over what a tick had
  * of the denominator (which is all but constant: time). False where none was kept, or members would have to
@@ -218,6 +182,60 @@ static bool fold_row_spread(const Plan *p, Series *s, const StoreBlock *b, size_
         return true;
 }
 
+/* What a tick is worth, num over den, into num. */
+static void fold_values(const Plan *p, const Series *s, double *num, const double *den, size_t n) {
+        bool parts = s->by_member && s->metric->kind == METRIC_RATIO && (s->metric->flags & METRIC_SUM_WATTS);
+
+        for (size_t i = 0; i < n && !parts; i++)
+                num[i] = den[i] > 0 ? num[i] / den[i] : NAN;
+        metric_values(s->metric, p->tsc_hz, num, n);
+}
+
+static void fold_clear(Fold *f, size_t n) {
+        memset(f->num, 0, n * sizeof(*f->num));
+        memset(f->den, 0, n * sizeof(*f->den));
+        memset(f->n, 0, n * sizeof(*f->n));
+}
+
+/* True where every member was plain; else the ticks' num, den and n hold what was added. */
+static bool fold_members(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size_t to) {
+        bool clear = false;
+
+        fold_plain_begin(f);
+        for (uint32_t i = 0; i < s->n_members; i++) {
+                Member *m = &p->members[s->first_member + i];
+
+                if (!s->by_member && fold_plain(f, s, m, b, from, to))
+                        continue;
+                if (!clear)
+                        fold_clear(f, to - from);
+                clear = true;
+                if (!s->by_member || !fold_plain(f, s, m, b, from, to))
+                        fold_member(f, s, m, b, from, to);
+        }
+        if (clear)
+                fold_plain_some(f, s, b, from, to);
+        return !clear;
+}
+
+/* What the ticks add to the series itself; those without a value are not counted. */
+static void fold_sums(const Fold *f, Series *s, const StoreBlock *b, size_t from, size_t n) {
+        double num = 0, den = 0;
+
+        for (size_t k = 0; k < n; k++) {
+                s->n += f->n[k];
+                num += f->num[k]; /* 0 of 0 where there was none */
+                den += f->den[k];
+        }
+        if (!s->by_member) {
+                s->num += num;
+                s->den += den;
+                return;
+        }
+        for (size_t k = 0; k < n; k++)
+                s->span_ns += b->dt_ns[from + k];
+}
+
 int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size_t to, bool spread) {
         size_t n = to - from, n_values = 0;
         int r;
@@ -227,25 +245,19 @@ int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size
         r = fold_reserve(f, n);
         if (r < 0)
                 return r;
-        memset(f->num, 0, n * sizeof(*f->num));
-        memset(f->den, 0, n * sizeof(*f->den));
-        memset(f->n, 0, n * sizeof(*f->n));
         s->touched = true;
-        for (uint32_t i = 0; i < s->n_members; i++)
-                fold_member(f, s, &p->members[s->first_member + i], b, from, to);
-        for (size_t k = 0; k < n; k++) {
-                if (s->by_member)
-                        s->span_ns += b->dt_ns[from + k];
-                if (f->n[k] == 0)
-                        continue;
-                s->n += f->n[k];
-                if (!s->by_member) {
-                        s->num += f->num[k];
-                        s->den += f->den[k];
-                }
-                if (spread && !(b->n_ticks && fold_row_spread(p, s, b, from + k)))
-                        f->num[n_values++] = tick_value(p, s, f->num[k], f->den[k]);
+        if (fold_members(f, p, s, b, from, to)) {
+                fold_plain_all(f, p, s, b, from, to, spread);
+                return 0;
         }
+        fold_sums(f, s, b, from, n);
+        for (size_t k = 0; k < n && spread; k++) {
+                if (f->n[k] == 0 || (b->n_ticks && fold_row_spread(p, s, b, from + k)))
+                        continue;
+                f->num[n_values] = f->num[k];
+                f->den[n_values++] = f->den[k];
+        }
+        fold_values(p, s, f->num, f->den, n_values);
         stats_add_many(&s->stats, f->num, n_values);
         return 0;
 }

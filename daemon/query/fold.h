@@ -10,7 +10,14 @@
 typedef struct Fold {
         double *num, *den; /* one a tick */
         uint32_t *n;       /* members with a value */
+        int64_t *room_num, *room_den;
         size_t size;
+
+        /* members of the series in work that have a value in each tick, added up in native units */
+        const int64_t *plain_num, *plain_den; /* one a tick: of the block, or room_*; NULL: none */
+        uint32_t n_plain, n_timed;            /* how many these are; of them, over the tick's time */
+        uint64_t plain_count, plain_den_sum;  /* over the ticks, modulo 2^64 */
+        double scale;                         /* of plain_num, to base units */
 } Fold;
 
 void fold_deinit(Fold *f);

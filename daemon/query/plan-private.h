@@ -7,10 +7,7 @@
 
 /* The ratio whose spread over ticks rollups keep, FIELD_NONE. */
 FieldId plan_kept_ratio(const MetricSpec *m);
-/*
- * The series of that identity, made if it is new; searched from *hint on, which then stands behind it.
- * Borrowed until the next call. PLAN_E_TOO_MANY, -ENOMEM.
- */
-int plan_series(Plan *p, const Series *key, size_t *hint, Series **ret);
+/* The series of that identity, made if it is new. Borrowed until the next call. PLAN_E_TOO_MANY, -ENOMEM. */
+int plan_series(Plan *p, const Series *key, Series **ret);
 /* Appends a member. -ENOMEM. */
 int plan_member(Plan *p, const Member *m);

@@ -19,7 +19,6 @@ typedef struct Resolve {
         const Machine *machine;
         const Layout *layout;
         bool *pass[SCOPE_N]; /* entities that hold a CPU the filters let through */
-        size_t hint;         /* where the next series probably stands */
 } Resolve;
 
 /* One field over another, entities sorted by the target they belong to. */
@@ -241,7 +240,7 @@ static int resolve_group(
                         continue;
                 series_ids(&key, r->machine, target);
                 (void) snprintf(key.state, sizeof(key.state), "%s", state);
-                code = plan_series(r->plan, &key, &r->hint, &s);
+                code = plan_series(r->plan, &key, &s);
                 if (code != 0)
                         return code;
                 s->first_member = (uint32_t) first;

@@ -62,6 +62,7 @@ int plan_init(Plan *p, const QuerySpec *spec) {
 void plan_deinit(Plan *p) {
         free(p->metrics);
         free(p->series);
+        free(p->table);
         free(p->members);
         *p = (Plan){};
 }
@@ -72,30 +73,67 @@ static bool series_same(const Series *a, const Series *b) {
                strcmp(a->state, b->state) == 0;
 }
 
-int plan_series(Plan *p, const Series *key, size_t *hint, Series **ret) {
-        for (size_t i = 0; i < p->n_series; i++) {
-                size_t at = *hint + i < p->n_series ? *hint + i : *hint + i - p->n_series;
+/* FNV-1a by words; the last step brings the high bits down, which are the better ones. */
+static size_t series_hash(const Series *s) {
+        const int64_t ids[] = { s->metric - metric_catalogue, s->scope, s->package, s->die, s->module, s->core,
+                s->cpu };
+        uint64_t h = 0xcbf29ce484222325ULL;
 
-                if (series_same(&p->series[at], key)) {
-                        *hint = at + 1;
-                        *ret = &p->series[at];
-                        return 0;
-                }
-        }
-        if (p->n_series >= PLAN_SERIES_MAX)
-                return PLAN_E_TOO_MANY;
-        if (p->n_series == p->size_series) {
-                size_t size = MAX(2 * p->size_series, (size_t) 64);
-                Series *series = reallocarray(p->series, size, sizeof(*series));
+        for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+                h = (h ^ (uint64_t) ids[i]) * 0x100000001b3ULL;
+        for (const char *c = s->state; *c; c++)
+                h = (h ^ (uint8_t) *c) * 0x100000001b3ULL;
+        return (size_t) (h ^ h >> 32);
+}
 
-                if (!series)
-                        return -ENOMEM;
-                p->series = series;
-                p->size_series = size;
+/* The place of the series in the table, or the empty one where it belongs. */
+static uint32_t *plan_place(const Plan *p, const Series *key) {
+        size_t mask = p->table_size - 1, at = series_hash(key) & mask;
+
+        while (p->table[at] != 0 && !series_same(&p->series[p->table[at] - 1], key))
+                at = (at + 1) & mask;
+        return &p->table[at];
+}
+
+/* Room for one series more; the table is at most half full. */
+static int plan_grow(Plan *p) {
+        size_t size = MAX(2 * p->size_series, (size_t) 64);
+        Series *series;
+        uint32_t *table;
+
+        if (p->n_series < p->size_series)
+                return 0;
+        series = reallocarray(p->series, size, sizeof(*series));
+        if (!series)
+                return -ENOMEM;
+        p->series = series;
+        table = calloc(2 * size, sizeof(*table));
+        if (!table)
+                return -ENOMEM;
+        free(p->table);
+        p->table = table;
+        p->table_size = 2 * size;
+        p->size_series = size;
+        for (size_t i = 0; i < p->n_series; i++)
+                *plan_place(p, &p->series[i]) = (uint32_t) i + 1;
+        return 0;
+}
+
+int plan_series(Plan *p, const Series *key, Series **ret) {
+        uint32_t *place = p->table ? plan_place(p, key) : NULL;
+        int r;
+
+        if (!place || *place == 0) {
+                if (p->n_series >= PLAN_SERIES_MAX)
+                        return PLAN_E_TOO_MANY;
+                r = plan_grow(p);
+                if (r < 0)
+                        return r;
+                place = plan_place(p, key);
+                p->series[p->n_series] = *key;
+                *place = (uint32_t) ++p->n_series;
         }
-        p->series[p->n_series] = *key;
-        *hint = p->n_series + 1;
-        *ret = &p->series[p->n_series++];
+        *ret = &p->series[*place - 1];
         return 0;
 }
 

@@ -54,6 +54,8 @@ typedef struct Plan {
         size_t n_metrics;
         Series *series;
         size_t n_series, size_series;
+        uint32_t *table;   /* hash of identities: 1 + index of the series, 0: empty */
+        size_t table_size; /* a power of two */
         Member *members;
         size_t n_members, size_members;
         FieldId fields[FIELD_N]; /* what the store must decode */

@@ -34,27 +34,36 @@ static double sum_of(const double *v, size_t n) {
         return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-void stats_add_many(Stats *s, double *values, size_t n) {
-        Stats part = STATS_INIT;
+static size_t drop_not_finite(double *values, size_t n) {
         size_t m = 0;
 
         for (size_t i = 0; i < n; i++)
                 if (isfinite(values[i]))
                         values[m++] = values[i];
-        if (m == 0)
+        return m;
+}
+
+void stats_add_many(Stats *s, double *values, size_t n) {
+        Stats part = STATS_INIT;
+
+        part.sum = sum_of(values, n);
+        if (!isfinite(part.sum)) { /* one of them is not, or all of them together are too much */
+                n = drop_not_finite(values, n);
+                part.sum = sum_of(values, n);
+        }
+        if (n == 0)
                 return;
-        part.n = m;
-        part.sum = sum_of(values, m);
-        part.mean = part.sum / (double) m;
+        part.n = n;
+        part.mean = part.sum / (double) n;
         part.min = part.max = values[0];
-        for (size_t i = 0; i < m; i++) {
+        for (size_t i = 0; i < n; i++) {
                 double delta = values[i] - part.mean;
 
                 part.min = values[i] < part.min ? values[i] : part.min;
                 part.max = values[i] > part.max ? values[i] : part.max;
                 values[i] = delta * delta;
         }
-        part.m2 = sum_of(values, m);
+        part.m2 = sum_of(values, n);
         stats_merge(s, &part);
 }
 
