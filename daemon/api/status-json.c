@@ -101,6 +101,10 @@ static void judge(Health *h, Service *s, const StoreFigures *store) {
         if (store && store->events_dropped > 0)
                 add_line(&h->notes, "%llu events were not kept: too many of a kind in a minute",
                         (unsigned long long) store->events_dropped);
+        if (store && store->clock_ahead_us > 0)
+                add_line(&h->notes,
+                        "the clock went forward by %llu h: nothing expires by age before it has kept to that for a day",
+                        (unsigned long long) (store->clock_ahead_us / USEC_PER_SEC / 3600));
         if (store && store->head_problem[0])
                 add_line(&h->notes, "the open minute is kept in memory only: %s", store->head_problem);
         for (size_t i = 0; i < s->n_notes && i < ARRAY_SIZE(s->notes); i++)

@@ -22,6 +22,7 @@
 static const DbStatement store_statements[STMT_N] = {
         [STMT_TOPO_INSERT] = { "topo insert", "INSERT INTO topo (t, json) VALUES (?, ?)" },
         [STMT_TOPO_NEWEST] = { "topo newest", "SELECT id, json FROM topo ORDER BY id DESC LIMIT 1" },
+        [STMT_META_PUT] = { "meta put", "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)" },
         [STMT_EPOCH_INSERT] = { "epoch insert",
                 "INSERT OR IGNORE INTO epoch (id, t, boot_id) VALUES (?, ?, ?)" },
         [STMT_EVENT_INSERT] = { "event insert",
@@ -189,6 +190,8 @@ static int attach_read(Store *s) {
                 r = db_query_i64(s->db, "SELECT coalesce(max(id), 0) FROM event", &event);
         if (r == 0)
                 r = db_query_i64(s->db, "PRAGMA page_size", &page_size);
+        if (r == 0)
+                r = retain_clock_load(s);
         if (r < 0)
                 return r;
         s->page_size = (uint32_t) page_size;

@@ -197,7 +197,9 @@ static int store_commit_one(Store *s, Pending *p, uint64_t now_us) {
         if (r == 0)
                 r = commit_events(s);
         if (r == 0 && p)
-                r = retain_expire(s, now_us, 2, &more);
+                r = retain_expire(s, retain_now(s, now_us), 2, &more);
+        if (r == 0 && p)
+                r = retain_clock_save(s);
         if (r == 0)
                 r = db_commit(s->db);
         if (r < 0) {
@@ -208,10 +210,13 @@ static int store_commit_one(Store *s, Pending *p, uint64_t now_us) {
                 /* columns may have been added and taken back */
                 (void) rollup_tables_load(&s->rollups, s->db);
                 s->metrics_topo = 0;
+                s->clock.saved_believed_us = 0;
                 return r;
         }
         store_count_writes(s);
         event_queue_clear(&s->events, now_us);
+        if (p)
+                retain_clock_note(s, p->t0, p->t1);
         store_well(s, now_us);
         retain_checkpoint(s);
         return 0;

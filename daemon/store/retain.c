@@ -96,7 +96,7 @@ static int expire_piece(Store *s, uint64_t now_us, bool over_size) {
         r = db_begin(s->db);
         if (r < 0)
                 return r;
-        r = retain_expire(s, now_us, BACKLOG_MINUTES, &more);
+        r = retain_expire(s, retain_now(s, now_us), BACKLOG_MINUTES, &more);
         if (r == 0 && over_size) {
                 r = cut_oldest(s);
                 more = more || r > 0;

@@ -88,7 +88,7 @@ static int catch_up_minute(Store *s, uint64_t now_us) {
 
         r = first_i64(s->stmts[STMT_CHUNK_UNROLLED],
                 db_bind(s->stmts[STMT_CHUNK_UNROLLED], "ii", s->unrolled_seq,
-                        before(now_us, s->config.minute_retention_usec)),
+                        before(retain_now(s, now_us), s->config.minute_retention_usec)),
                 row);
         if (r <= 0) {
                 s->more_unrolled = r < 0;
@@ -122,7 +122,7 @@ int rollup_catch_up(Store *s, uint64_t now_us) {
                 hour = (int64_t) (s->first_head_us / ROLLUP_HOUR_US);
         r = first_i64(s->stmts[STMT_HOUR_MISSING],
                 db_bind(s->stmts[STMT_HOUR_MISSING], "ii",
-                        before(now_us, s->config.hour_retention_usec) / (int64_t) ROLLUP_HOUR_US, hour),
+                        before(retain_now(s, now_us), s->config.hour_retention_usec) / (int64_t) ROLLUP_HOUR_US, hour),
                 row);
         if (r > 0) {
                 r = in_transaction(s, write_hour, row[0]);

@@ -406,6 +406,7 @@ void store_figures(Store *s, StoreFigures *ret) {
         for (const Pending *p = s->first; p; p = p->next)
                 s->figures.ring_ticks += p->n;
         s->figures.head_ticks = rows.n;
+        s->figures.clock_ahead_us = s->clock.last_us - retain_now(s, s->clock.last_us);
         s->figures.events_dropped = s->events.n_dropped;
         if (s->db)
                 figures_of_tiers(s);

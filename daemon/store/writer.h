@@ -38,9 +38,18 @@ typedef struct Pending {
 
 #define CHUNK_SPAN_MAX_US  600000000ULL /* t1 - t0 of a chunk row, so that an index on t0 finds it */
 
+/* What age is measured from (retain-clock.c). */
+typedef struct RetainClock {
+        uint64_t believed_us; /* the newest time that was believed; 0: nothing is known, whatever comes is */
+        uint64_t ahead_us;    /* samples taken under a clock that is not believed yet */
+        uint64_t last_us;     /* end of the last minute, by whatever clock */
+        uint64_t saved_believed_us, saved_ahead_us;
+} RetainClock;
+
 enum {
         STMT_TOPO_INSERT,
         STMT_TOPO_NEWEST,
+        STMT_META_PUT,
         STMT_EPOCH_INSERT,
         STMT_EVENT_INSERT,
         STMT_LABEL_CLOSE,
@@ -98,6 +107,7 @@ struct Store {
         Pending *first, **last; /* last: where the next one is hung */
         size_t pending_bytes;
         EventQueue events;
+        RetainClock clock;
         uint64_t retry_us;    /* not before, while degraded */
         int64_t unrolled_seq; /* chunks up to here were looked at for missing minutes */
         bool more_unrolled, more_hours;
@@ -166,6 +176,16 @@ int rollup_catch_up(Store *s, uint64_t now_us);
 
 /* Within a transaction: the views for people, over the metrics the file knows. */
 int rollup_make_views(Store *s);
+
+/* ---- retain-clock.c ---- */
+
+/* now_us where it is to be believed, else where the history ended. */
+uint64_t retain_now(const Store *s, uint64_t now_us);
+/* A minute was written. */
+void retain_clock_note(Store *s, uint64_t t0, uint64_t t1);
+/* Within a transaction: what a restart has to know, now and then. */
+int retain_clock_save(Store *s);
+int retain_clock_load(Store *s);
 
 /* ---- retain.c ---- */
 

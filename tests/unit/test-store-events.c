@@ -235,7 +235,8 @@ static void test_table_is_bounded(void **state) {
 
         (void) store_close(context_store(c));
         (void) context_sql(c, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 102500)"
-                              " INSERT INTO event (id, t, kind, text) SELECT i, 1699999000000000 + i, 'gap', 'x' FROM n");
+                              " INSERT INTO event (id, t, kind, text)"
+                              " SELECT i, 1699999000000000 + i, 'gap', 'x' FROM n");
         fixture_init(&f, 2, 1, 1);
         s = context_store(c);
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);

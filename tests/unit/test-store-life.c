@@ -23,6 +23,7 @@
 #include "tests/unit/store-context.h"
 
 #define HOUR_US (3600 * USEC_PER_SEC)
+#define MINUTE_US (60 * USEC_PER_SEC)
 #define BASE_US (472222ULL * HOUR_US)
 
 static const FieldId fields[] = { FIELD_C6, FIELD_IRQ, FIELD_ENERGY_PKG, FIELD_MPERF };
@@ -386,6 +387,142 @@ static void test_backlog_drains_in_pieces(void **state) {
         fixture_deinit(&f);
 }
 
+/* Minutes, by one tick each: first to last are numbers of minutes after base_us. */
+static void append_minutes(Store *s, Fixture *f, uint64_t base_us, uint64_t first, uint64_t last) {
+        for (uint64_t i = first; i <= last; i++) {
+                Sample sample = *fixture_sample(f, base_us, i);
+
+                sample.h.start_us = base_us + (i - 1) * MINUTE_US;
+                sample.h.end_us = base_us + i * MINUTE_US;
+                sample.h.dt_ns = 60 * NSEC_PER_SEC;
+                assert_int_equal(store_append(s, &sample), 0);
+                if (i % 60 == 0)
+                        maintain(s, sample.h.end_us);
+        }
+}
+
+static void use_short_retention(Context *c) {
+        c->config.raw_retention_usec = 2 * HOUR_US;
+        c->config.minute_retention_usec = 6 * HOUR_US;
+        c->config.hour_retention_usec = 48 * HOUR_US;
+}
+
+static Store *start_store(Context *c, Fixture *f, uint64_t now_us) {
+        Store *s = context_store(c);
+
+        assert_int_equal(store_set_machine(s, f->machine, now_us), 0);
+        return s;
+}
+
+/* An RTC that says ten years later, over restarts, for most of a day; then the clock is put right. */
+static void test_clock_far_ahead(void **state) {
+        static const char *const counts[] = { "SELECT count(*) FROM chunk WHERE t1 <= 1700013600000000",
+                "SELECT count(*) FROM cpu_1m WHERE t < 1700013600000000",
+                "SELECT count(*) FROM sys_1h WHERE t < 1700013600000000", "SELECT count(*) FROM event" };
+        uint64_t ahead = BASE_US + 10 * 365 * 24 * HOUR_US, right = BASE_US + 4 * HOUR_US;
+        Context *c = *state;
+        int64_t before[ARRAY_SIZE(counts)];
+        Fixture f;
+        Store *s;
+
+        use_short_retention(c);
+        fixture_init(&f, 2, 1, 1);
+        s = start_store(c, &f, BASE_US);
+        assert_int_equal(store_event(s, BASE_US, "gap", -1, "1 frame"), 0);
+        append_minutes(s, &f, BASE_US, 1, 4 * 60);
+        assert_int_equal(store_flush(s), 0);
+        maintain(s, right);
+        for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+                before[i] = context_sql(c, counts[i]);
+                assert_in_range(before[i], 1, 2 * 4 * 60);
+        }
+        (void) store_close(s);
+        for (uint64_t k = 0; k < 3; k++) {
+                s = start_store(c, &f, ahead);
+                append_minutes(s, &f, ahead, k * 400 + 1, (k + 1) * 400);
+                maintain(s, ahead + (k + 1) * 400 * MINUTE_US);
+                assert_in_range(figures_of(s).clock_ahead_us, 10 * 364 * 24 * HOUR_US, 10 * 366 * 24 * HOUR_US);
+                (void) store_close(s);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(counts); i++) /* the fourth hour is over now, and has its row */
+                assert_int_equal(context_sql(c, counts[i]), before[i] + (i == 2));
+        /* right again: nothing is gone but what is too old by the right clock */
+        s = start_store(c, &f, right);
+        append_minutes(s, &f, right, 1, 1);
+        assert_int_equal(store_flush(s), 0);
+        maintain(s, right + MINUTE_US);
+        assert_int_equal(figures_of(s).clock_ahead_us, 0);
+        for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+                assert_in_range(context_sql(c, counts[i]), before[i] - 1, before[i] + 1);
+        append_minutes(s, &f, right, 2, 3 * 60);
+        assert_int_equal(context_sql(c, counts[0]), 0);
+        (void) store_close(s);
+        fixture_deinit(&f);
+}
+
+/* Off for a year: a day longer the old history is there, then it goes in pieces. */
+static void test_off_for_a_year(void **state) {
+        static const char old[] = "SELECT count(*) FROM sys_1m WHERE t < 1700100000000000";
+        uint64_t back = BASE_US + 365 * 24 * HOUR_US;
+        Context *c = *state;
+        int64_t before, left;
+        uint64_t last;
+        unsigned steps = 0;
+        Fixture f;
+        Store *s;
+
+        use_short_retention(c);
+        fixture_init(&f, 2, 1, 1);
+        s = start_store(c, &f, BASE_US);
+        append_minutes(s, &f, BASE_US, 1, 5 * 60);
+        (void) store_close(s);
+        before = context_sql(c, old);
+        assert_int_equal(before, 5 * 60);
+        s = start_store(c, &f, back);
+        append_minutes(s, &f, back, 1, 23 * 60);
+        (void) store_close(s);
+        assert_int_equal(context_sql(c, old), before);
+        s = start_store(c, &f, back);
+        append_minutes(s, &f, back, 23 * 60 + 1, 24 * 60 - 1);
+        assert_true(figures_of(s).clock_ahead_us > 0);
+        assert_int_equal(context_sql(c, old), before);
+        /* a restart may forget an hour of the day; no maintenance here */
+        for (last = 24 * 60 - 1; last < 25 * 60 + 2 && figures_of(s).clock_ahead_us > 0; last++)
+                append_minutes(s, &f, back + last * MINUTE_US, 1, 1);
+        assert_int_equal(figures_of(s).clock_ahead_us, 0);
+        for (int more = 1; more > 0; steps++) {
+                left = context_sql(c, old);
+                more = store_maintain(s, back + last * MINUTE_US);
+                assert_in_range(left - context_sql(c, old), 0, 16);
+        }
+        assert_true(steps > 5);
+        assert_int_equal(context_sql(c, old), 0);
+        assert_in_range(figures_of(s).tier[TIER_RAW].rows, 2 * 60 - 2, 2 * 60 + 62);
+        (void) store_close(s);
+        fixture_deinit(&f);
+}
+
+/* The size is held whatever the clock says. */
+static void test_size_under_a_wrong_clock(void **state) {
+        uint64_t ahead = BASE_US + 10 * 365 * 24 * HOUR_US;
+        Context *c = *state;
+        Fixture f;
+        Store *s;
+
+        c->config.max_size_bytes = 1u << 20;
+        fixture_init(&f, 32, 2, 1);
+        s = start_store(c, &f, BASE_US);
+        append(s, &f, 1, 600);
+        for (uint64_t i = 1; i <= 4000; i++)
+                assert_int_equal(store_append(s, fixture_sample(&f, ahead, i)), 0);
+        maintain(s, ahead + 4000 * USEC_PER_SEC);
+        assert_true(figures_of(s).clock_ahead_us > 0);
+        assert_true(context_sql(c, "SELECT (page_count - freelist_count) * 4096 FROM pragma_page_count,"
+                                   " pragma_freelist_count") <= 1 << 20);
+        (void) store_close(s);
+        fixture_deinit(&f);
+}
+
 /* ---- clocks ---- */
 
 /* -60 s, +3600 s, a suspend (new epoch, a gap): nothing lost, nothing twice, the order is that of the
@@ -477,6 +614,9 @@ int main(void) {
                 CONTEXT_TEST(test_retention_by_age),
                 CONTEXT_TEST(test_retention_by_size),
                 CONTEXT_TEST(test_backlog_drains_in_pieces),
+                CONTEXT_TEST(test_clock_far_ahead),
+                CONTEXT_TEST(test_off_for_a_year),
+                CONTEXT_TEST(test_size_under_a_wrong_clock),
                 CONTEXT_TEST(test_clock_steps),
                 CONTEXT_TEST(test_summer_time),
         };
