@@ -115,7 +115,7 @@ int rollup_catch_up(Store *s, uint64_t now_us) {
                 if (r != 0)
                         return r;
         }
-        /* the last minute of an hour is committed when the next one begins */
+        /* the last minute of an hour may be committed when the next one begins */
         if (!s->more_hours && hour == s->hours_checked)
                 return 0;
         if (head_rows(s->head).n > 0 && s->first_head_us / ROLLUP_HOUR_US < (uint64_t) hour)

@@ -6,6 +6,10 @@
  *
  * A tick's sequence number is the store's own and only ever grows; wall time orders nothing. A minute is the
  * wall minute that a tick's end lies in (an end at the full minute belongs to the minute that it ends).
+ *
+ * A minute is committed with its last tick, not with the next one's first: which tick is the last is foretold
+ * from the interval. So less than 60 s of ticks are in no chunk at any moment, which is all that a power cut can
+ * take. A tick that comes after all is a chunk of its own, and merged into its minute's rows.
  */
 
 #include <errno.h>
@@ -17,6 +21,7 @@
 #include "store/writer.h"
 
 #define CLOCK_STEP_US USEC_PER_SEC
+#define LATENESS_US   (100 * USEC_PER_MSEC) /* of a tick, at most: what foretelling the next one allows for */
 
 const char *store_tier_name(StoreTier t) {
         static const char *const names[] = {"raw", "1m", "1h"};
@@ -240,38 +245,76 @@ static void store_begin_epoch(Store *s, const SampleHeader *h) {
         s->has_epoch = true;
 }
 
-int store_append(Store *s, const Sample *sample) {
+static void store_begin_minute(Store *s, const SampleHeader *h) {
+        HeadOwner owner;
+
+        store_begin_epoch(s, h);
+        s->first_head_us = h->end_us;
+        s->head_ns = 0;
+        store_fill_owner(s, &owner);
+        head_restart(s->head, &owner);
+}
+
+/*
+ * Whether the open minute has its last tick: the next will lie in another minute, or the ticks span a minute
+ * already (a grid of ticks that meets the full minute may bring one more). Of the last two intervals the
+ * shorter one counts, since a late tick is followed by an early one. Where the next tick is due only just
+ * after the full minute nothing is foretold: to wait costs nothing, to be wrong a commit.
+ */
+static bool store_fills_minute(const Store *s) {
+        TickRows rows = head_rows(s->head);
+        const TickRecord *last;
+        uint64_t dt_us;
+
+        if (rows.n == 0)
+                return false;
+        if (s->head_ns >= ROLLUP_MINUTE_US * NSEC_PER_USEC)
+                return true;
+        last = tick_rows_record(&rows, rows.n - 1);
+        dt_us = last->dt_ns;
+        if (rows.n > 1)
+                dt_us = MIN(dt_us, tick_rows_record(&rows, rows.n - 2)->dt_ns);
+        dt_us /= NSEC_PER_USEC;
+        return minute_of(last->end_us + dt_us - MIN(dt_us / 8, (uint64_t) LATENESS_US)) != minute_of(last->end_us);
+}
+
+static int store_append_tick(Store *s, const Sample *sample) {
         const SampleHeader *h = &sample->h;
         TickRecord record = {h->start_us, h->end_us, h->dt_ns};
+        int r;
+
+        if (head_rows(s->head).n == 0)
+                store_begin_minute(s, h);
+        r = head_append(s->head, &record, sample->values, sample->reasons);
+        if (r == 0)
+                s->head_ns += h->dt_ns;
+        return r;
+}
+
+int store_append(Store *s, const Sample *sample) {
+        const SampleHeader *h = &sample->h;
         TickRows rows = head_rows(s->head);
-        HeadOwner owner;
         int r = 0;
 
         if (!s->machine || sample->layout->n_values != s->machine->layout.n_values)
                 return -EINVAL;
         r = event_queue_settle(&s->events, h->end_us, false);
-        if (r == 0 && store_ends_minute(s, &rows, h)) {
+        if (r == 0 && store_ends_minute(s, &rows, h))
                 r = store_close_minute(s, h->end_us);
-                rows.n = 0;
-        }
-        if (r == 0 && rows.n == 0) {
-                store_begin_epoch(s, h);
-                s->first_head_us = h->end_us;
-                store_fill_owner(s, &owner);
-                head_restart(s->head, &owner);
-        }
         if (r == 0)
-                r = head_append(s->head, &record, sample->values, sample->reasons);
+                r = store_append_tick(s, sample);
         if (r == -ENOBUFS) {
                 r = store_close_minute(s, h->end_us);
                 if (r == 0)
-                        r = head_append(s->head, &record, sample->values, sample->reasons);
+                        r = store_append_tick(s, sample);
         }
         if (r < 0 && r != -ENOBUFS)
                 return r;
         s->figures.ticks++;
         s->figures.ticks_lost += r == -ENOBUFS;
         s->last_end_us = h->end_us;
+        if (store_fills_minute(s))
+                return store_close_minute(s, h->end_us);
         if (s->config.durable_head_usec > 0 &&
                 distance(h->end_us, s->last_durable_us) >= s->config.durable_head_usec)
                 return store_write_head(s, h->end_us);
@@ -281,6 +324,7 @@ int store_append(Store *s, const Sample *sample) {
 int store_flush(Store *s) {
         int r;
 
+        s->retry_us = 0; /* it may be the last chance of what waits in memory */
         if (!s->machine) /* no tick yet, so that the newest time known is an event's */
                 return s->events.first ? store_drain(s, s->figures.last_commit_us) : 0;
         r = store_close_minute(s, s->last_end_us);

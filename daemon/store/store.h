@@ -62,7 +62,7 @@ void store_set_limits(Store *s, const StoreConfig *c);
 /* A new machine: the open minute ends, a topo row begins. m is borrowed for the call. */
 int store_set_machine(Store *s, const Machine *m, uint64_t now_us);
 /*
- * One sample, into the open minute; commits when its wall minute is over. Disk trouble is not an error here (the
+ * One sample, into the open minute; commits with the last one of a wall minute. Disk trouble is not an error here (the
  * ring keeps it, figures say so); -ENOMEM only.
  */
 int store_append(Store *s, const Sample *sample);

@@ -102,6 +102,7 @@ struct Store {
         uint32_t sample_epoch;
         bool has_epoch;
         uint64_t first_head_us; /* end of the open minute's first tick */
+        uint64_t head_ns;       /* what its ticks span */
         uint64_t last_end_us, last_durable_us;
 
         Pending *first, **last; /* last: where the next one is hung */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Full disks, failing disks, read-only disks, damaged files, power cuts: the store goes on, and says so.
- * C18, C22. */
+/* Full disks, failing disks, read-only disks, damaged files: the store goes on, and says so. C18, C22. */
 
 #include "tests/unit/test.h"
 
@@ -452,62 +451,6 @@ static void test_few_damaged_files_are_kept(void **state) {
         fixture_deinit(&f);
 }
 
-/* ---- power cuts ---- */
-
-/* Runs ten minutes, and at many moments asks what a power cut would have left. */
-static void power_cuts(Context *c, uint64_t durable_usec, uint64_t allowed_s) {
-        uint64_t worst = 0, random = 88172645463325252ULL;
-        Fixture f;
-        Store *s;
-
-        vfs_shim.track = true;
-        c->config.durable_head_usec = durable_usec;
-        fixture_init(&f, 4, 1, 1);
-        s = context_store(c);
-        assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
-        for (uint64_t i = 1; i <= 600; i++) {
-                Context after = *c;
-                Store *again = NULL;
-                uint64_t have;
-                char *dir;
-
-                append(s, &f, i, i);
-                random = random * 6364136223846793005ULL + 1442695040888963407ULL;
-                if ((random >> 33) % 12 != 0)
-                        continue;
-                dir = fixture_make_dir();
-                vfs_shim.track = false; /* the copy is a file like any other */
-                vfs_shim_cut(dir, random);
-                after.path = NULL;
-                after.dir = dir;
-                context_use(&after, "store.db");
-                assert_int_equal(store_open(&after.config, BASE_US, &again), 0);
-                assert_string_equal(figures_of(again).moved_aside, "");
-                assert_int_equal(store_set_machine(again, f.machine, BASE_US), 0);
-                (void) store_close(again);
-                expect_integrity(&after);
-                have = (uint64_t) context_sql(&after, "SELECT coalesce(sum(n), 0) FROM chunk");
-                assert_in_range(have, 0, i);
-                if (have > 0)
-                        expect_ticks(&after, NULL, &f, 1, have);
-                worst = MAX(worst, i - have);
-                free(after.path);
-                fixture_remove_dir(dir);
-                vfs_shim.track = true;
-        }
-        assert_in_range(worst, 1, allowed_s);
-        (void) store_close(s);
-        fixture_deinit(&f);
-}
-
-static void test_power_cut(void **state) {
-        power_cuts(*state, 0, 61);
-}
-
-static void test_power_cut_with_durable_head(void **state) {
-        power_cuts(*state, 10 * USEC_PER_SEC, 20);
-}
-
 #define FAULT_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -524,8 +467,6 @@ int main(void) {
                 FAULT_TEST(test_damaged_while_running),
                 FAULT_TEST(test_file_taken_away),
                 FAULT_TEST(test_few_damaged_files_are_kept),
-                FAULT_TEST(test_power_cut),
-                FAULT_TEST(test_power_cut_with_durable_head),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,11 +173,17 @@ static int shim_refuse(void) {
         return vfs_shim.fail_write;
 }
 
+static void shim_tell(sqlite3_file *f) {
+        if (vfs_shim.on_io && ((ShimFile *) (void *) f)->tracked)
+                vfs_shim.on_io(vfs_shim.userdata);
+}
+
 static int shim_write(sqlite3_file *f, const void *buf, int n, sqlite3_int64 at) {
         int code = shim_refuse();
 
         if (code != SQLITE_OK)
                 return code;
+        shim_tell(f);
         vfs_shim.writes++;
         vfs_shim.bytes += (uint64_t) n;
         tracked_add(((ShimFile *) (void *) f)->tracked, at, buf, (size_t) n);
@@ -185,6 +191,7 @@ static int shim_write(sqlite3_file *f, const void *buf, int n, sqlite3_int64 at)
 }
 
 static int shim_truncate(sqlite3_file *f, sqlite3_int64 size) {
+        shim_tell(f);
         tracked_add(((ShimFile *) (void *) f)->tracked, -1, NULL, (size_t) size);
         return real_of(f)->pMethods->xTruncate(real_of(f), size);
 }
@@ -192,6 +199,7 @@ static int shim_truncate(sqlite3_file *f, sqlite3_int64 size) {
 static int shim_sync(sqlite3_file *f, int flags) {
         if (vfs_shim.fail_sync)
                 return vfs_shim.fail_sync;
+        shim_tell(f);
         vfs_shim.syncs++;
         tracked_sync(((ShimFile *) (void *) f)->tracked);
         return real_of(f)->pMethods->xSync(real_of(f), flags);

@@ -19,6 +19,9 @@ typedef struct VfsShim {
         bool read_only;      /* opening for writing fails */
         uint64_t fail_after; /* writes that still work before fail_write begins */
         bool track;          /* keep what is needed for vfs_shim_cut(); set before files are opened */
+        /* Called before each write, truncation and sync of a tracked file: a moment for a power cut; NULL ok. */
+        void (*on_io)(void *userdata);
+        void *userdata;
 } VfsShim;
 
 extern VfsShim vfs_shim;
