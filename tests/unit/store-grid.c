@@ -52,20 +52,23 @@ static size_t fields_of(const Layout *l, FieldId *ret) {
         return n;
 }
 
-uint64_t grid_check(StoreReader *r, const Fixture *f, const Grid *g) {
+uint64_t grid_check(StoreReader *r, const Fixture *f, const Grid *g, uint64_t *ret_first) {
         FieldId fields[LAYOUT_COLUMNS_MAX];
         StoreScanSpec spec = {
                 .end_us = INT64_MAX, .fields = fields, .n_fields = fields_of(&f->layout, fields)
         };
         StoreScan *scan = NULL;
         const StoreBlock *b;
-        uint64_t seq = 0;
+        uint64_t first = 0, seq = 0;
         int code;
 
         assert_int_equal(store_scan_new(r, &spec, &scan), 0);
         while ((code = store_scan_next(scan, &b)) > 0)
                 for (size_t i = 0; i < b->n; i++) {
-                        seq++;
+                        if (first == 0)
+                                first = seq = (b->end_us[i] - g->base_us + g->interval_us / 2) / g->interval_us;
+                        else
+                                seq++;
                         assert_int_equal(b->start_us[i], grid_end(g, seq - 1));
                         assert_int_equal(b->end_us[i], grid_end(g, seq));
                         assert_int_equal(b->layout->n_columns, f->layout.n_columns);
@@ -74,5 +77,6 @@ uint64_t grid_check(StoreReader *r, const Fixture *f, const Grid *g) {
                 }
         assert_int_equal(code, 0);
         (void) store_scan_free(scan);
+        *ret_first = first;
         return seq;
 }

@@ -10,10 +10,10 @@ typedef struct Grid {
         uint64_t base_us; /* the start of tick 1 */
         uint64_t interval_us;
         uint64_t jitter_us; /* a tick ends up to that much earlier or later */
-        uint64_t late_us;   /* ... and one in fifty that much later; less than the interval */
+        uint64_t late_us;   /* ... and one in fifty that much later; less than half the interval */
 } Grid;
 
 uint64_t grid_end(const Grid *g, uint64_t i);
 const Sample *grid_sample(Fixture *f, const Grid *g, uint64_t i);
-/* Reads all: the ticks must be 1, 2, ... n in order, each once, with all their values. n. */
-uint64_t grid_check(StoreReader *r, const Fixture *f, const Grid *g);
+/* Reads all: the ticks must be *ret_first ... last in order, each once, with all their values. The last, 0: none. */
+uint64_t grid_check(StoreReader *r, const Fixture *f, const Grid *g, uint64_t *ret_first);

@@ -74,7 +74,7 @@ static void check_image(Cuts *k, char *dir, uint64_t appended) {
         Store *s = NULL;
         StoreFigures figures;
         StoreReader *r;
-        uint64_t have, missing;
+        uint64_t first, have, missing;
 
         after.path = NULL;
         after.dir = dir;
@@ -87,7 +87,8 @@ static void check_image(Cuts *k, char *dir, uint64_t appended) {
         assert_int_equal(
                 context_sql(&after, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
         r = context_reader(&after, NULL);
-        have = grid_check(r, &k->f, &k->grid);
+        have = grid_check(r, &k->f, &k->grid, &first);
+        assert_int_equal(first, have > 0);
         (void) store_reader_close(r);
         assert_in_range(have, 0, k->appended);
         assert_int_equal(context_sql(&after, "SELECT coalesce(sum(n), 0) FROM sys_1m"), have);
