@@ -182,8 +182,8 @@ static double put_cpu(BenchData *d, uint32_t e, int64_t dt_ns) {
         put_ticks(d, FIELD_CPU_TSC, e, tsc);
         put(d, FIELD_CPU_NS, 0, e, (double) span);
         put_ticks(d, FIELD_MPERF, e, awake * TSC_HZ);
-        put_ticks(d, FIELD_APERF, e, awake * TSC_HZ * (d->busy ? 1.3 : 0.8 + 0.02 * noise(d)));
-        put(d, FIELD_IRQ, 0, e, wakes);
+        put_ticks(d, FIELD_APERF, e, awake * TSC_HZ * (d->busy ? 1.3 + 0.01 * noise(d) : 0.8 + 0.02 * noise(d)));
+        put(d, FIELD_IRQ, 0, e, wakes + poisson(d, wakes * 0.1));
         put(d, FIELD_IRQ_RES, 0, e, poisson(d, wakes * 0.05));
         put(d, FIELD_IRQ_CAL, 0, e, poisson(d, wakes * 0.02));
         put(d, FIELD_IRQ_LOC, 0, e, loc);
@@ -195,7 +195,7 @@ static double put_cpu(BenchData *d, uint32_t e, int64_t dt_ns) {
         put(d, FIELD_IDLE_USAGE, 0, e, poll > 0);
         put(d, FIELD_IDLE_USAGE, 1, e, shallow);
         put(d, FIELD_IDLE_USAGE, 2, e, floor(shallow / 2));
-        put(d, FIELD_IDLE_USAGE, 3, e, wakes);
+        put(d, FIELD_IDLE_USAGE, 3, e, wakes - fmin(wakes, shallow + floor(shallow / 2)));
         put_ticks(d, FIELD_C1, e, c1 * 3 * TSC_HZ);
         put_ticks(d, FIELD_C1_SPAN, e, tsc);
         return awake / seconds;
