@@ -311,7 +311,7 @@ int store_adopt_chunk(Store *s, sqlite3_stmt *q) {
         size_t size = (size_t) sqlite3_column_bytes(q, 2);
         char *json = strdup((const char *) sqlite3_column_text(q, 3) ?: "");
         TickRows rows;
-        Chunk c;
+        Chunk c = {};
         int r;
 
         bytes = malloc(size + 1);

@@ -6,16 +6,18 @@
  *
  *   magic "CK" u16, version u16, crc32 u32 (of what follows up to the data)
  *   n_ticks u16, n_columns u16, n_entities u32[SCOPE_N]
- *   directory: n_columns x { field u16, instance u8, 0 u8, offset u32 (into the data), crc32 u32 (of the
- * column's bytes) } data: for each directory entry its entities' columns (codec.h), in the machine's order
+ *   directory: n_columns x { field u16, instance u8, reference u8, offset u32 (into the data), crc32 u32 (of the
+ *   column's bytes) }
+ *   data: for each directory entry its entities' columns (codec.h), in the machine's order
  *
- * The first entry, field 0, holds the times. A reader decodes only the entries it wants.
+ * The first entry, field 0, holds the times. A reader decodes only the entries it wants, and their references: 0, or an
+ * entry before it of the same scope, without which its columns cannot be understood. Version 1 had no references.
  */
 
 #include "cstated/field.h"
 #include "store/codec.h"
 
-#define CHUNK_VERSION 1
+#define CHUNK_VERSION 2
 
 /* Ticks as they are gathered, one record after the other: TickRecord, int64 values[n_values], uint8
  * reasons[n_values]. */
@@ -57,9 +59,22 @@ typedef int (*ChunkReadFn)(void *userdata, size_t at, size_t n, const uint8_t **
 typedef struct ChunkColumn {
         FieldId field; /* FIELD_NONE: the times, or a field that only a newer version knows */
         uint8_t instance;
+        uint8_t reference; /* entry, 0: none */
+        bool is_reference; /* of a later entry */
         uint32_t offset, crc;
 } ChunkColumn;
 
+/* An entry that others refer to, decoded once a chunk. */
+typedef struct ChunkReference {
+        size_t entry; /* 0: free */
+        int64_t *values;
+        uint8_t *reasons;
+        size_t capacity; /* values */
+} ChunkReference;
+
+#define CHUNK_REFERENCES_MAX 8
+
+/* Zeroed before the first chunk_open(); may be opened again and again. */
 typedef struct Chunk {
         ChunkReadFn read;
         void *userdata;
@@ -69,7 +84,11 @@ typedef struct Chunk {
         uint32_t n_entities[SCOPE_N];
         size_t data; /* offset of the data */
         ChunkColumn columns[LAYOUT_COLUMNS_MAX + 1];
+        ChunkReference references[CHUNK_REFERENCES_MAX];
+        size_t next_reference; /* the place that is given up next */
 } Chunk;
+
+void chunk_deinit(Chunk *c);
 
 /* Reads and checks head and directory. -EBADMSG where damaged; -errno of read. */
 int chunk_open(Chunk *c, ChunkReadFn read, void *userdata, size_t size);
@@ -77,5 +96,5 @@ int chunk_open(Chunk *c, ChunkReadFn read, void *userdata, size_t size);
 int chunk_open_memory(Chunk *c, const uint8_t *bytes, size_t size);
 /* n each. -EBADMSG. */
 int chunk_times(const Chunk *c, uint64_t *start_us, uint64_t *end_us, uint64_t *dt_ns);
-/* All entities of a column, values[e * n + i]. -ENODATA: the chunk has no such column; -EBADMSG. */
-int chunk_column(const Chunk *c, FieldId field, uint8_t instance, int64_t *values, uint8_t *reasons);
+/* All entities of a column, values[e * n + i]. -ENODATA: the chunk has no such column; -EBADMSG, -ENOMEM. */
+int chunk_column(Chunk *c, FieldId field, uint8_t instance, int64_t *values, uint8_t *reasons);

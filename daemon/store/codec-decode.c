@@ -168,6 +168,36 @@ static void spread(int64_t *values, const uint8_t *reasons, size_t n, size_t n_d
                 values[i] = reasons[i] == REASON_NONE ? values[--n_dense] : 0;
 }
 
+/* A body, perhaps SCALED; reference: dense as the values are, NULL where there is none. */
+static int take_scaled(const uint8_t **p, const uint8_t *end, size_t n, const int64_t *reference, CodecContext *c,
+        int64_t *values) {
+        uint64_t delta;
+        uint8_t tag;
+
+        if (*p == end)
+                return -EBADMSG;
+        tag = *(*p)++;
+        if (tag != TAG_SCALED)
+                return take_body(p, end, tag, n, values);
+        if (!reference || codec_get_varint(p, end, &delta) < 0 || *p == end)
+                return -EBADMSG;
+        c->ratio = (int64_t) ((uint64_t) c->ratio + (uint64_t) codec_unzigzag(delta));
+        tag = *(*p)++;
+        if (take_body(p, end, tag, n, values) < 0)
+                return -EBADMSG;
+        for (size_t i = 0; i < n; i++)
+                values[i] = (int64_t) ((uint64_t) values[i] + codec_scale(reference[i], c->ratio));
+        return 0;
+}
+
+static bool no_nulls(const uint8_t *reasons, size_t n) {
+        uint8_t any = 0;
+
+        for (size_t i = 0; i < n; i++)
+                any |= reasons[i];
+        return any == REASON_NONE;
+}
+
 static int take_beside(const uint8_t **p, const uint8_t *end, uint8_t tag, size_t n,
         const CodecNeighbour *beside, int64_t *values, uint8_t *reasons) {
         if (!beside->values)
@@ -188,27 +218,47 @@ static int take_beside(const uint8_t **p, const uint8_t *end, uint8_t tag, size_
         return 0;
 }
 
-static int take_nulls(
-        const uint8_t **p, const uint8_t *end, uint8_t tag, size_t n, int64_t *values, uint8_t *reasons) {
-        size_t n_dense = 0;
+static size_t count_values(const uint8_t *reasons, size_t n) {
+        size_t count = 0;
+
+        for (size_t i = 0; i < n; i++)
+                count += reasons[i] == REASON_NONE;
+        return count;
+}
+
+static int take_nulls(const uint8_t **p, const uint8_t *end, uint8_t tag, size_t n, CodecContext *c, int64_t *values,
+        uint8_t *reasons) {
+        size_t n_dense;
 
         if ((tag == TAG_NULLS_BITMAP ? take_bitmap : take_runs)(p, end, n, reasons) < 0)
                 return -EBADMSG;
-        for (size_t i = 0; i < n; i++)
-                n_dense += reasons[i] == REASON_NONE;
-        if (n_dense > 0) {
-                if (*p == end)
-                        return -EBADMSG;
-                tag = *(*p)++;
-                if (take_body(p, end, tag, n_dense, values) < 0)
-                        return -EBADMSG;
-        }
+        n_dense = count_values(reasons, n);
+        if (n_dense > 0 && take_scaled(p, end, n_dense, NULL, c, values) < 0)
+                return -EBADMSG;
         spread(values, reasons, n, n_dense);
         return 0;
 }
 
-int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, const CodecNeighbour *beside,
-        int64_t *values, uint8_t *reasons) {
+static int take_nulls_of_reference(
+        const uint8_t **p, const uint8_t *end, size_t n, CodecContext *c, int64_t *values, uint8_t *reasons) {
+        int64_t dense[CODEC_TICKS_MAX];
+        size_t n_dense = 0;
+
+        if (!c->reference.values)
+                return -EBADMSG;
+        memcpy(reasons, c->reference.reasons, n);
+        for (size_t i = 0; i < n; i++)
+                if (reasons[i] == REASON_NONE)
+                        dense[n_dense++] = c->reference.values[i];
+        if (n_dense > 0 && take_scaled(p, end, n_dense, dense, c, values) < 0)
+                return -EBADMSG;
+        spread(values, reasons, n, n_dense);
+        return 0;
+}
+
+int codec_decode(
+        const uint8_t **p, const uint8_t *end, size_t n, CodecContext *c, int64_t *values, uint8_t *reasons) {
+        bool whole = c->reference.values && no_nulls(c->reference.reasons, n);
         uint8_t tag;
 
         if (*p == end || n == 0 || n > CODEC_TICKS_MAX)
@@ -217,10 +267,12 @@ int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, const CodecNei
         switch (tag) {
         case TAG_SAME:
         case TAG_DIFFERENCE:
-                return take_beside(p, end, tag, n, beside, values, reasons);
+                return take_beside(p, end, tag, n, &c->beside, values, reasons);
         case TAG_NULLS_BITMAP:
         case TAG_NULLS_RUNS:
-                return take_nulls(p, end, tag, n, values, reasons);
+                return take_nulls(p, end, tag, n, c, values, reasons);
+        case TAG_NULLS_REFERENCE:
+                return take_nulls_of_reference(p, end, n, c, values, reasons);
         case TAG_ALL_NULL:
                 if (*p == end || **p == REASON_NONE || **p >= REASON_N)
                         return -EBADMSG;
@@ -228,7 +280,8 @@ int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, const CodecNei
                 memset(values, 0, n * sizeof(*values));
                 return 0;
         default:
+                (*p)--;
                 memset(reasons, REASON_NONE, n);
-                return take_body(p, end, tag, n, values);
+                return take_scaled(p, end, n, whole ? c->reference.values : NULL, c, values);
         }
 }

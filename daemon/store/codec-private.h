@@ -15,7 +15,14 @@ enum {
         TAG_CONSTANT,
         TAG_SAME,
         TAG_DIFFERENCE,
+        TAG_SCALED,
+        TAG_NULLS_REFERENCE,
 };
+
+/* What the reference's value says this one is. Modulo 2^64, as all of this: a bad guess costs bits, nothing else. */
+static inline uint64_t codec_scale(int64_t v, int64_t ratio) {
+        return (uint64_t) ((int64_t) ((uint64_t) v * (uint64_t) ratio) >> CODEC_RATIO_SHIFT);
+}
 
 static inline unsigned codec_bit_length(uint64_t v) {
         return v ? 64 - (unsigned) __builtin_clzll(v) : 0;

@@ -4,19 +4,22 @@
  * minutes of 60 counters' differences: residuals to a sampled median or to the previous value, zigzag,
  * bit-packed at the width that costs least, the few that do not fit apart.
  *
- *   column  := SAME | [nulls] body | DIFFERENCE body
+ *   column  := SAME | ALL_NULL reason | [nulls] [SCALED zigzag-varint] body | DIFFERENCE body
  *   nulls   := NULLS_BITMAP reason bitmap | NULLS_RUNS n_runs (reason length)*         (lengths sum to n)
- *   body    := ALL_NULL reason | ZERO | CONSTANT zigzag-varint
+ *            | NULLS_REFERENCE
+ *   body    := ZERO | CONSTANT zigzag-varint
  *            | tag base n_exceptions bits (position high)*       tag = PREVIOUS? | width 0 ... 64
  *
  * SAME and DIFFERENCE refer to the column beside it: clocks that are read once for all CPUs, and those that
- * are late together. Only values that are there are packed. Arithmetic is modulo 2^64, so that every int64
+ * are late together. The reference is another field of the same entity, whose nulls are the same (NULLS_REFERENCE: a
+ * core that sleeps leaves all its counters unread), or of which this one is a multiple, but for what the body says
+ * (SCALED: nanoseconds beside ticks of the same reading). SCALED gives by how much the ratio differs from that of the
+ * entity before. Only values that are there are packed. Arithmetic is modulo 2^64, so that every int64
  * survives. Positions are one byte up to 256 values, else two; they ascend.
  */
 
 #include <assert.h>
-#include <errno.h>
-#include <stdbool.h>
+#include <math.h>
 #include <string.h>
 
 #include "cstated/field.h"
@@ -217,14 +220,80 @@ static bool no_nulls(const uint8_t *reasons, size_t n) {
         return any == REASON_NONE;
 }
 
-/* A column without nulls, by what it has beside it where that is clearly better. */
-static uint8_t *put_beside(uint8_t *out, const int64_t *v, size_t n, const CodecNeighbour *beside) {
+/* Of the whole column: the ratio of the sums. 0 where there is none that an encoder could use. */
+static int64_t measured_ratio(const int64_t *v, const int64_t *reference, size_t n) {
+        double sum = 0, sum_reference = 0, ratio;
+
+        for (size_t i = 0; i < n; i++) {
+                sum += (double) v[i];
+                sum_reference += (double) reference[i];
+        }
+        ratio = ldexp(sum / sum_reference, CODEC_RATIO_SHIFT);
+        return fabs(ratio) < 0x1p40 ? llrint(ratio) : 0; /* false for NAN too */
+}
+
+static void residuals(const int64_t *v, const int64_t *reference, int64_t ratio, size_t n, int64_t *ret) {
+        for (size_t i = 0; i < n; i++)
+                ret[i] = (int64_t) ((uint64_t) v[i] - codec_scale(reference[i], ratio));
+}
+
+/*
+ * What is left of v when the reference has said its part, by the ratio of the entity before or, where that pays for
+ * itself, by its own. Returns the sampled cost.
+ */
+static unsigned scaled_cost(
+        const int64_t *v, const int64_t *reference, size_t n, int64_t before, int64_t *left, int64_t *ret_ratio) {
+        int64_t own = measured_ratio(v, reference, n);
+        unsigned cost, own_cost;
+
+        residuals(v, reference, before, n, left);
+        cost = sampled_cost(left, n);
+        *ret_ratio = before;
+        if (own == before || own == 0)
+                return cost;
+        residuals(v, reference, own, n, left);
+        own_cost = sampled_cost(left, n) + 4; /* two to four bytes, of 60 values */
+        if (own_cost < cost) {
+                *ret_ratio = own;
+                return own_cost;
+        }
+        residuals(v, reference, before, n, left);
+        return cost;
+}
+
+/* A column whose nulls, if it has any, are those of the reference (NULL: of no reference). */
+static uint8_t *put_scaled(uint8_t *out, const int64_t *v, const int64_t *reference, size_t n, CodecContext *c) {
+        int64_t left[CODEC_TICKS_MAX], ratio;
+
+        if (!reference || scaled_cost(v, reference, n, c->ratio, left, &ratio) + MEDIAN_SAMPLES >
+                                  sampled_cost(v, n))
+                return put_body(out, v, n);
+        *out++ = TAG_SCALED;
+        out = codec_put_varint(out, codec_zigzag((int64_t) ((uint64_t) ratio - (uint64_t) c->ratio)));
+        c->ratio = ratio;
+        c->referred = true;
+        return put_body(out, left, n);
+}
+
+/* A column without nulls, by what it has beside it or its reference where that is clearly better. */
+static uint8_t *put_whole(uint8_t *out, const int64_t *v, size_t n, CodecContext *c) {
+        const int64_t *reference = NULL;
         int64_t difference[CODEC_TICKS_MAX];
 
-        if (n < MEDIAN_SAMPLES || !no_nulls(beside->reasons, n))
+        if (n < MEDIAN_SAMPLES)
                 return put_body(out, v, n);
+        if (c->reference.values && no_nulls(c->reference.reasons, n))
+                reference = c->reference.values;
+        if (!c->beside.values || !no_nulls(c->beside.reasons, n))
+                return put_scaled(out, v, reference, n, c);
         for (size_t i = 0; i < n; i++)
-                difference[i] = (int64_t) ((uint64_t) v[i] - (uint64_t) beside->values[i]);
+                difference[i] = (int64_t) ((uint64_t) v[i] - (uint64_t) c->beside.values[i]);
+        if (reference) {
+                int64_t left[CODEC_TICKS_MAX], ratio;
+
+                if (scaled_cost(v, reference, n, c->ratio, left, &ratio) <= sampled_cost(difference, n))
+                        return put_scaled(out, v, reference, n, c);
+        }
         if (sampled_cost(difference, n) + MEDIAN_SAMPLES > sampled_cost(v, n))
                 return put_body(out, v, n);
         *out++ = TAG_DIFFERENCE;
@@ -236,34 +305,51 @@ static bool same(const int64_t *values, const uint8_t *reasons, size_t n, const 
                (reasons ? memcmp(reasons, beside->reasons, n) == 0 : no_nulls(beside->reasons, n));
 }
 
-size_t codec_encode(const int64_t *values, const uint8_t *reasons, size_t n, const CodecNeighbour *beside,
-        uint8_t *out) {
-        int64_t dense[CODEC_TICKS_MAX];
+/* The values under REASON_NONE, closed up. Returns how many. */
+static size_t gather(const int64_t *values, const uint8_t *reasons, size_t n, int64_t *ret) {
+        size_t m = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (reasons[i] == REASON_NONE)
+                        ret[m++] = values[i];
+        return m;
+}
+
+/* A column with some nulls. */
+static uint8_t *put_holes(
+        uint8_t *out, const int64_t *values, const uint8_t *reasons, size_t n, CodecContext *c) {
+        int64_t dense[CODEC_TICKS_MAX], dense_reference[CODEC_TICKS_MAX];
+        size_t n_dense = gather(values, reasons, n, dense);
+
+        if (!c->reference.values || memcmp(reasons, c->reference.reasons, n) != 0) {
+                out = put_nulls(out, reasons, n);
+                return n_dense > 0 ? put_body(out, dense, n_dense) : out;
+        }
+        *out++ = TAG_NULLS_REFERENCE;
+        c->referred = true;
+        (void) gather(c->reference.values, reasons, n, dense_reference);
+        return n_dense > 0 ? put_scaled(out, dense, dense_reference, n_dense, c) : out;
+}
+
+static bool all_null(const uint8_t *reasons, size_t n) {
+        for (size_t i = 1; i < n; i++)
+                if (reasons[i] != reasons[0])
+                        return false;
+        return reasons[0] != REASON_NONE;
+}
+
+size_t codec_encode(const int64_t *values, const uint8_t *reasons, size_t n, CodecContext *c, uint8_t *out) {
         const uint8_t *start = out;
-        size_t n_dense = 0;
-        bool one_reason = true;
 
         assert(n > 0 && n <= CODEC_TICKS_MAX);
-        if (beside->values && same(values, reasons, n, beside)) {
-                *out = TAG_SAME;
-                return 1;
-        }
-        if (no_nulls(reasons, n)) {
-                out = beside->values ? put_beside(out, values, n, beside) : put_body(out, values, n);
-                return (size_t) (out - start);
-        }
-        for (size_t i = 0; i < n; i++) {
-                one_reason = one_reason && reasons[i] == reasons[0];
-                if (reasons[i] == REASON_NONE)
-                        dense[n_dense++] = values[i];
-        }
-        if (n_dense == 0 && one_reason) {
+        if (c->beside.values && same(values, reasons, n, &c->beside))
+                *out++ = TAG_SAME;
+        else if (no_nulls(reasons, n))
+                out = put_whole(out, values, n, c);
+        else if (all_null(reasons, n)) {
                 *out++ = TAG_ALL_NULL;
                 *out++ = reasons[0];
-                return 2;
-        }
-        out = put_nulls(out, reasons, n);
-        if (n_dense > 0)
-                out = put_body(out, dense, n_dense);
+        } else
+                out = put_holes(out, values, reasons, n, c);
         return (size_t) (out - start);
 }

@@ -7,6 +7,7 @@
  * checked.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,29 +15,38 @@
 
 /* The most bytes codec_encode() writes for n values. */
 static inline size_t codec_bound(size_t n) {
-        return 48 + n * 24;
+        return 64 + n * 24;
 }
 
-/* A column, and the one beside it (another entity's of the same field), which it may resemble. */
+/* Another column of as many ticks, which this one may resemble; reasons is not NULL where values is not. */
 typedef struct CodecNeighbour {
         const int64_t *values; /* NULL: there is none */
         const uint8_t *reasons;
 } CodecNeighbour;
 
+/* What a column may refer to, and what goes on from one entity's column to the next one's of the same field. */
+typedef struct CodecContext {
+        CodecNeighbour beside;    /* of another entity, the same field */
+        CodecNeighbour reference; /* of the same entity, another field: the clock it was read by, for instance */
+        int64_t ratio;            /* of this field to the reference's, in 1 << CODEC_RATIO_SHIFT; at first 0 */
+        bool referred;            /* set by the encoder where the reference was used: a decoder needs it */
+} CodecContext;
+
+#define CODEC_RATIO_SHIFT 20
+
 /*
  * Encodes n (1 ... CODEC_TICKS_MAX) values; reasons (Reason each) or NULL: no nulls. Values under a reason
- * are not kept. Returns the bytes written to out, which holds codec_bound(n). beside->reasons is not NULL.
+ * are not kept. Returns the bytes written to out, which holds codec_bound(n).
  */
-size_t codec_encode(
-        const int64_t *values, const uint8_t *reasons, size_t n, const CodecNeighbour *beside, uint8_t *out);
+size_t codec_encode(const int64_t *values, const uint8_t *reasons, size_t n, CodecContext *c, uint8_t *out);
 
 /*
  * Decodes one column of n values from *p (before end) and moves *p behind it. Null values come out as 0.
  * Never reads at or past end. -EBADMSG where the bytes are no column of n values; the outputs are then
  * undefined.
  */
-int codec_decode(const uint8_t **p, const uint8_t *end, size_t n, const CodecNeighbour *beside,
-        int64_t *values, uint8_t *reasons);
+int codec_decode(
+        const uint8_t **p, const uint8_t *end, size_t n, CodecContext *c, int64_t *values, uint8_t *reasons);
 
 /* LEB128. put: returns the position behind; get: 0, -EBADMSG. */
 uint8_t *codec_put_varint(uint8_t *out, uint64_t v);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Version 1 kept a row a tick (values, then reasons, in the order of the machine's sample layout). Version 2
- * packs minutes; rollups are not made here: the store finds them missing and catches up.
+ * packs minutes; rollups are not made here: the store finds them missing and catches up. From version 3 on columns
+ * of a minute may refer to each other: what there is stays as it is, only older programs must not read on.
  */
 
 #include <errno.h>
@@ -151,9 +152,14 @@ static int migrate_1(sqlite3 *db, void (*progress)(void *), void *userdata) {
         return r < 0 ? r : db_exec(db, "DROP TABLE tick");
 }
 
+static int migrate_2(sqlite3 *db, void (*progress)(void *), void *userdata) {
+        return 0;
+}
+
 /* Step i leads from version i + 1 to the next. */
 static int (*const migrate_steps[SCHEMA_VERSION - 1])(sqlite3 *, void (*)(void *), void *) = {
         migrate_1,
+        migrate_2,
 };
 
 int migrate(sqlite3 *db, int64_t version, void (*progress)(void *userdata), void *userdata) {

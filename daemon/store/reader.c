@@ -78,7 +78,7 @@ static int reader_connect(StoreReader *r) {
                 return -ENOENT;
         if (code > 0)
                 return code == SCHEMA_NEWER ? STORE_E_NEWER : STORE_E_FOREIGN;
-        if (code == 0 && version < SCHEMA_VERSION)
+        if (code == 0 && version < SCHEMA_READABLE)
                 return STORE_E_OLDER;
         if (code == 0)
                 code = db_prepare_all(r->db, reader_statements, READ_N, r->stmts);

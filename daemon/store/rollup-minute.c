@@ -22,6 +22,7 @@ typedef struct Minute {
 static void minute_deinit(Minute *m) {
         for (unsigned i = 0; i < ROLLUP_SCOPES; i++)
                 rollup_rows_deinit(&m->scopes[i]);
+        chunk_deinit(&m->chunk);
         free(m->values);
         free(m->denominators);
         free(m->ratios);

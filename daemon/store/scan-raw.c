@@ -48,7 +48,7 @@ static void scan_fill_block(StoreScan *s, uint64_t epoch, size_t from, size_t n)
 
 /* 1: a block; 0: nothing of s->chunk lies in the window; -EBADMSG. */
 static int scan_take_chunk(StoreScan *s, uint64_t epoch) {
-        const Chunk *c = &s->chunk;
+        Chunk *c = &s->chunk;
         size_t from, n;
         int r;
 

@@ -56,6 +56,7 @@ StoreScan *store_scan_free(StoreScan *s) {
         if (!s)
                 return NULL;
         scan_free_arrays(s);
+        chunk_deinit(&s->chunk);
         db_finalize_all(s->selects, ROLLUP_SCOPES);
         for (unsigned i = 0; i < ROLLUP_SCOPES; i++)
                 free(s->positions[i]);

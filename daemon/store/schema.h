@@ -7,7 +7,8 @@
 #include "store/rollup-table.h"
 
 #define SCHEMA_APPLICATION_ID 0x43535444 /* "CSTD" */
-#define SCHEMA_VERSION        2
+#define SCHEMA_VERSION        3
+#define SCHEMA_READABLE       2 /* the oldest that readers understand as it is */
 
 enum {
         SCHEMA_OURS,  /* of this version or older */

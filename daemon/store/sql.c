@@ -38,7 +38,7 @@ int store_sql_open(const char *path, StoreSql **ret) {
                 return -ENOENT;
         if (r != SCHEMA_OURS)
                 return r == SCHEMA_NEWER ? STORE_E_NEWER : STORE_E_FOREIGN;
-        if (version < SCHEMA_VERSION)
+        if (version < SCHEMA_READABLE)
                 return STORE_E_OLDER;
         (void) sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
         r = sql_functions_register(s->db, path);

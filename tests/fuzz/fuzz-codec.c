@@ -10,7 +10,7 @@
 static void run_column(const uint8_t *data, size_t n) {
         static int64_t values[2][CODEC_TICKS_MAX];
         static uint8_t reasons[2][CODEC_TICKS_MAX];
-        CodecNeighbour beside = {};
+        CodecContext c = {};
         unsigned at = 0;
         const uint8_t *p, *end = data + n;
         size_t n_values;
@@ -19,15 +19,16 @@ static void run_column(const uint8_t *data, size_t n) {
                 return;
         n_values = (data[0] | (size_t) data[1] << 8) % (CODEC_TICKS_MAX + 2);
         for (p = data + 2; p < end; at ^= 1) {
-                if (codec_decode(&p, end, n_values, &beside, values[at], reasons[at]) < 0)
+                if (codec_decode(&p, end, n_values, &c, values[at], reasons[at]) < 0)
                         break;
-                beside = (CodecNeighbour){values[at], reasons[at]};
+                /* the last column is what the next one's may refer to, either way */
+                c.beside = c.reference = (CodecNeighbour){values[at], reasons[at]};
         }
 }
 
 static void run_chunk(const uint8_t *data, size_t n) {
         _cleanup_free_ uint64_t *times = NULL;
-        Chunk c;
+        _cleanup_(chunk_deinit) Chunk c = {};
 
         if (chunk_open_memory(&c, data, n) < 0)
                 return;

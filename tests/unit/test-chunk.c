@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <zlib.h>
+
 #include "cstated/timespan.h"
 #include "store/chunk.h"
 #include "tests/unit/store-fixture.h"
@@ -41,7 +43,7 @@ static void rows_deinit(Rows *r) {
         fixture_deinit(&r->f);
 }
 
-static void check_column(const Chunk *c, const Rows *r, const LayoutColumn *column) {
+static void check_column(Chunk *c, const Rows *r, const LayoutColumn *column) {
         uint32_t n_entities = r->f.layout.n_entities[field_spec(column->field)->scope];
         int64_t *v = calloc(n_entities * c->n, sizeof(*v));
         uint8_t *reasons = calloc(n_entities * c->n, 1);
@@ -67,7 +69,7 @@ static void test_round_trip(void **state) {
                 uint64_t *t = calloc(3 * lengths[k], sizeof(*t));
                 uint8_t *bytes;
                 size_t size;
-                Chunk c;
+                _cleanup_(chunk_deinit) Chunk c = {};
                 Rows r;
 
                 assert_non_null(t);
@@ -108,7 +110,7 @@ static void test_odd_times(void **state) {
         uint64_t t[3][ARRAY_SIZE(odd)];
         uint8_t *bytes;
         size_t size;
-        Chunk c;
+        _cleanup_(chunk_deinit) Chunk c = {};
         Rows r;
 
         rows_init(&r, 2, ARRAY_SIZE(odd));
@@ -130,7 +132,7 @@ static void test_odd_times(void **state) {
 static int read_all(const uint8_t *bytes, size_t size, const Layout *l) {
         uint64_t *t;
         int64_t *v;
-        Chunk c;
+        _cleanup_(chunk_deinit) Chunk c = {};
         int r;
 
         r = chunk_open_memory(&c, bytes, size);
@@ -192,12 +194,140 @@ static void test_wrong_shape_is_refused(void **state) {
         rows_deinit(&r);
 }
 
+/* ---- columns that refer to others ---- */
+
+static void put_value(Rows *r, FieldId field, uint32_t e, size_t tick, int64_t v, Reason reason) {
+        const LayoutColumn *c = layout_find(&r->f.layout, field, 0);
+        uint8_t *record = r->records + tick * r->rows.stride + sizeof(TickRecord);
+
+        assert_non_null(c);
+        memcpy(record + (c->offset + e) * 8, &v, 8);
+        record[r->rows.n_values * 8 + c->offset + e] = (uint8_t) reason;
+}
+
+/* Clocks read together, and counters that are null where their clock is. */
+static void rows_with_clocks(Rows *r, uint32_t n_cpus) {
+        uint32_t x = 1;
+
+        rows_init(r, n_cpus, 60);
+        for (size_t i = 0; i < 60; i++)
+                for (uint32_t e = 0; e < n_cpus; e++) {
+                        Reason reason = e % 2 && (i * 7 + e) % 3 ? REASON_ASLEEP : REASON_NONE;
+                        int64_t tsc;
+
+                        x = x * 1664525 + 1013904223;
+                        tsc = 2050781 + (int64_t) (x >> 16) % 4000;
+                        put_value(r, FIELD_CPU_TSC, e, i, reason ? 0 : tsc, reason);
+                        put_value(r, FIELD_CPU_NS, e, i, reason ? 0 : tsc * 10240 / 21 + x % 400, reason);
+                        put_value(r, FIELD_MPERF, e, i, reason ? 0 : (int64_t) (x % 100000), reason);
+                        put_value(r, FIELD_APERF, e, i, reason ? 0 : (int64_t) (x % 100000) * 13 / 10, reason);
+                }
+}
+
+static size_t entry_of(const Chunk *c, FieldId field) {
+        for (size_t i = 1; i < c->n_columns; i++)
+                if (c->columns[i].field == field)
+                        return i;
+        fail_msg("no column of field %d", field);
+        return 0;
+}
+
+static void expect_column(Chunk *c, const Rows *r, FieldId field) {
+        const LayoutColumn *column = layout_find(&r->f.layout, field, 0);
+        uint32_t n_entities = r->f.layout.n_entities[SCOPE_CPU];
+        int64_t *v = calloc(n_entities * c->n, sizeof(*v));
+        uint8_t *reasons = calloc(n_entities * c->n, 1);
+
+        assert_true(v && reasons);
+        assert_int_equal(chunk_column(c, field, 0, v, reasons), 0);
+        for (uint32_t e = 0; e < n_entities; e++)
+                for (size_t i = 0; i < c->n; i++) {
+                        assert_int_equal(v[e * c->n + i], tick_rows_values(&r->rows, i)[column->offset + e]);
+                        assert_int_equal(
+                                reasons[e * c->n + i], tick_rows_reasons(&r->rows, i)[column->offset + e]);
+                }
+        free(v);
+        free(reasons);
+}
+
+/* In whatever order they are asked for, again and again; the chunk may be opened anew with what it holds. */
+static void test_references(void **state) {
+        static const FieldId orders[][4] = {
+                {FIELD_APERF, FIELD_CPU_NS, FIELD_CPU_TSC, FIELD_MPERF},
+                {FIELD_CPU_TSC, FIELD_CPU_NS, FIELD_MPERF, FIELD_APERF},
+                {FIELD_MPERF, FIELD_MPERF, FIELD_APERF, FIELD_CPU_NS},
+        };
+        _cleanup_(chunk_deinit) Chunk c = {};
+        uint8_t *bytes;
+        size_t size;
+        Rows r;
+
+        rows_with_clocks(&r, 6);
+        assert_int_equal(chunk_encode(&r.f.layout, &r.rows, &bytes, &size), 0);
+        for (size_t k = 0; k < ARRAY_SIZE(orders); k++) {
+                assert_int_equal(chunk_open_memory(&c, bytes, size), 0);
+                assert_int_equal(c.columns[entry_of(&c, FIELD_CPU_NS)].reference, entry_of(&c, FIELD_CPU_TSC));
+                assert_int_equal(c.columns[entry_of(&c, FIELD_APERF)].reference, entry_of(&c, FIELD_MPERF));
+                assert_int_equal(c.columns[entry_of(&c, FIELD_MPERF)].reference, entry_of(&c, FIELD_CPU_TSC));
+                for (size_t i = 0; i < 4; i++)
+                        expect_column(&c, &r, orders[k][i]);
+        }
+        free(bytes);
+        rows_deinit(&r);
+}
+
+static void set_reference(uint8_t *bytes, const Chunk *c, size_t entry, uint8_t reference) {
+        uint32_t crc;
+
+        bytes[32 + entry * 12 + 3] = reference;
+        crc = (uint32_t) crc32_z(0, bytes + 8, c->data - 8);
+        for (unsigned i = 0; i < 4; i++)
+                bytes[4 + i] = (uint8_t) (crc >> 8 * i);
+}
+
+/* References to oneself, to what comes later, to another scope, in a row without end: refused, whatever the sums say. */
+static void test_hostile_references(void **state) {
+        _cleanup_(chunk_deinit) Chunk c = {};
+        size_t size, tsc, ns, mperf, aperf, core;
+        uint8_t *bytes, reasons[6 * 60];
+        int64_t v[6 * 60];
+        Rows r;
+
+        rows_with_clocks(&r, 6);
+        assert_int_equal(chunk_encode(&r.f.layout, &r.rows, &bytes, &size), 0);
+        assert_int_equal(chunk_open_memory(&c, bytes, size), 0);
+        tsc = entry_of(&c, FIELD_CPU_TSC);
+        ns = entry_of(&c, FIELD_CPU_NS);
+        mperf = entry_of(&c, FIELD_MPERF);
+        aperf = entry_of(&c, FIELD_APERF);
+        core = entry_of(&c, FIELD_C6);
+        assert_true(tsc < ns && ns < mperf && mperf < aperf && aperf < core);
+        set_reference(bytes, &c, ns, (uint8_t) ns);
+        assert_int_equal(chunk_open_memory(&c, bytes, size), -EBADMSG);
+        set_reference(bytes, &c, ns, (uint8_t) core);
+        assert_int_equal(chunk_open_memory(&c, bytes, size), -EBADMSG);
+        set_reference(bytes, &c, ns, 0); /* its columns cannot do without */
+        assert_int_equal(chunk_open_memory(&c, bytes, size), 0);
+        assert_int_equal(chunk_column(&c, FIELD_CPU_NS, 0, v, reasons), -EBADMSG);
+        set_reference(bytes, &c, ns, (uint8_t) tsc);
+        set_reference(bytes, &c, core, (uint8_t) aperf);
+        assert_int_equal(chunk_open_memory(&c, bytes, size), 0);
+        assert_int_equal(chunk_column(&c, FIELD_C6, 0, v, reasons), -EBADMSG);
+        set_reference(bytes, &c, mperf, (uint8_t) ns); /* aperf -> mperf -> ns -> tsc */
+        assert_int_equal(chunk_open_memory(&c, bytes, size), 0);
+        assert_int_equal(chunk_column(&c, FIELD_APERF, 0, v, reasons), -EBADMSG);
+        free(bytes);
+        rows_deinit(&r);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_round_trip),
                 cmocka_unit_test(test_odd_times),
                 cmocka_unit_test(test_any_damage_is_seen),
                 cmocka_unit_test(test_wrong_shape_is_refused),
+                cmocka_unit_test(test_references),
+                cmocka_unit_test(test_hostile_references),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,21 +19,22 @@ static uint64_t random64(void) {
 }
 
 /* Encodes, decodes from a buffer of exactly the encoded size, compares; returns the size. */
-static size_t round_trip_beside(
-        const int64_t *values, const uint8_t *reasons, size_t n, const CodecNeighbour *beside) {
+static size_t round_trip_in(const int64_t *values, const uint8_t *reasons, size_t n, const CodecContext *in) {
         uint8_t *out = malloc(codec_bound(n)), *exact, *r = malloc(n);
         int64_t *v = malloc(n * sizeof(*v));
+        CodecContext c = *in;
         const uint8_t *p;
         size_t size;
 
         assert_true(out && r && v);
-        size = codec_encode(values, reasons, n, beside, out);
+        size = codec_encode(values, reasons, n, &c, out);
         assert_in_range(size, 1, codec_bound(n));
         exact = malloc(size);
         assert_non_null(exact);
         memcpy(exact, out, size);
         p = exact;
-        assert_int_equal(codec_decode(&p, exact + size, n, beside, v, r), 0);
+        c = *in;
+        assert_int_equal(codec_decode(&p, exact + size, n, &c, v, r), 0);
         assert_ptr_equal(p, exact + size);
         for (size_t i = 0; i < n; i++) {
                 assert_int_equal(r[i], reasons ? reasons[i] : REASON_NONE);
@@ -46,7 +47,8 @@ static size_t round_trip_beside(
                 assert_non_null(less);
                 memcpy(less, exact, cut);
                 p = less;
-                assert_int_equal(codec_decode(&p, less + cut, n, beside, v, r), -EBADMSG);
+                c = *in;
+                assert_int_equal(codec_decode(&p, less + cut, n, &c, v, r), -EBADMSG);
                 free(less);
         }
         free(exact);
@@ -56,8 +58,13 @@ static size_t round_trip_beside(
         return size;
 }
 
+static size_t round_trip_beside(
+        const int64_t *values, const uint8_t *reasons, size_t n, const CodecNeighbour *beside) {
+        return round_trip_in(values, reasons, n, &(CodecContext){.beside = *beside});
+}
+
 static size_t round_trip(const int64_t *values, const uint8_t *reasons, size_t n) {
-        return round_trip_beside(values, reasons, n, &(CodecNeighbour){});
+        return round_trip_in(values, reasons, n, &(CodecContext){});
 }
 
 /* A clock read once for all CPUs costs a byte; clocks that are late together cost what they differ. */
@@ -71,9 +78,9 @@ static void test_neighbours(void **state) {
                 a[i] = b[i] = 1000000000 + (int64_t) (random64() % 100000);
         assert_int_equal(round_trip_beside(b, NULL, 60, &beside), 1);
         assert_int_equal(round_trip_beside(b, rb, 60, &beside), 1);
-        (void) codec_encode(b, NULL, 60, &beside, out);
+        (void) codec_encode(b, NULL, 60, &(CodecContext){.beside = beside}, out);
         p = out;
-        assert_int_equal(codec_decode(&p, out + 1, 60, &(CodecNeighbour){}, decoded, rb), -EBADMSG);
+        assert_int_equal(codec_decode(&p, out + 1, 60, &(CodecContext){}, decoded, rb), -EBADMSG);
         for (size_t i = 0; i < 60; i++)
                 b[i] = a[i] + 3000 + (int64_t) (random64() % 8);
         assert_in_range(round_trip_beside(b, NULL, 60, &beside), 2, 60 * 4 / 8 + 10);
@@ -86,6 +93,52 @@ static void test_neighbours(void **state) {
         memcpy(b, a, sizeof(b));
         assert_int_equal(round_trip_beside(b, rb, 60, &(CodecNeighbour){b, rb}), 1);
         (void) round_trip_beside(b, NULL, 60, &beside);
+}
+
+/* Nanoseconds beside the ticks of the same reading: what is left is rounding, not a clock's nine digits. */
+static void test_reference(void **state) {
+        int64_t tsc[60], ns[60], w[60];
+        uint8_t none[60] = {}, r[60], out[64 + 60 * 24];
+        CodecContext c = {.reference = {tsc, none}};
+        size_t own, next, alone;
+        const uint8_t *p = out;
+
+        for (size_t i = 0; i < 60; i++) {
+                tsc[i] = 2050781 + (int64_t) (random64() % 40000);
+                ns[i] = (tsc[i] * 1024 + (int64_t) (random64() % 1024)) * 10 / 21;
+        }
+        alone = round_trip(ns, NULL, 60);
+        own = codec_encode(ns, none, 60, &c, out);
+        assert_true(c.referred && own < alone * 5 / 8);
+        c.referred = false;
+        next = codec_encode(ns, none, 60, &c, out); /* the next entity's has the ratio already */
+        assert_true(c.referred && next + 3 <= own);
+        c.ratio = 0;
+        own = codec_encode(ns, none, 60, &c, out);
+        assert_int_equal(codec_decode(&p, out + own, 60, &(CodecContext){}, w, r), -EBADMSG);
+        assert_int_equal(round_trip_in(tsc, none, 60, &(CodecContext){.reference = {tsc, none}}), 6);
+        c.ratio = 0;
+        assert_int_equal(round_trip_in(ns, NULL, 60, &c), own);
+}
+
+/* A core that slept leaves all its counters unread at the same ticks: they say so once. */
+static void test_nulls_of_reference(void **state) {
+        int64_t tsc[60], v[60];
+        uint8_t asleep[60], other[60];
+        CodecContext c = {.reference = {tsc, asleep}};
+        size_t alone;
+
+        for (size_t i = 0; i < 60; i++) {
+                asleep[i] = other[i] = random64() % 2 ? REASON_ASLEEP : REASON_NONE;
+                tsc[i] = asleep[i] ? 0 : 2050781;
+                v[i] = asleep[i] ? 0 : (int64_t) (random64() % 256);
+        }
+        alone = round_trip(v, asleep, 60);
+        assert_int_equal(round_trip_in(v, asleep, 60, &c), alone - 9); /* eight of them, and why */
+        other[30] = asleep[30] ? REASON_NONE : REASON_GAP;
+        assert_int_equal(round_trip_in(v, other, 60, &c), round_trip(v, other, 60));
+        memset(asleep, REASON_ASLEEP, 60);
+        assert_int_equal(round_trip_in(v, asleep, 60, &c), 2);
 }
 
 static void test_constants(void **state) {
@@ -186,6 +239,9 @@ static void test_random_columns(void **state) {
                                 (void) round_trip(v, density ? reasons : NULL, sizes[k]);
                                 (void) round_trip_beside(v, density ? reasons : NULL, sizes[k],
                                         &(CodecNeighbour){beside, beside_reasons});
+                                (void) round_trip_in(v, density ? reasons : NULL, sizes[k],
+                                        &(CodecContext){.reference = {beside, density ? reasons : beside_reasons},
+                                                .ratio = (int64_t) random64()});
                                 memcpy(beside, v, sizeof(v));
                                 memcpy(beside_reasons, reasons, sizeof(reasons));
                                 for (size_t i = 0; i < sizes[k]; i++)
@@ -213,17 +269,20 @@ static void test_damaged_bytes(void **state) {
         uint8_t out[48 + 60 * 24], r[60];
         int64_t v[60], w[60], other[60] = {5};
         uint8_t other_reasons[60] = {};
-        CodecNeighbour beside = {other, other_reasons};
         unsigned refused = 0;
 
         for (unsigned round = 0; round < 20000; round++) {
+                CodecContext in = {.beside = {other, other_reasons}}, c;
                 const uint8_t *p;
                 uint8_t *exact;
                 size_t size;
 
+                if (round % 2) /* the same column as a reference of values and of nulls */
+                        in.reference = in.beside, in.beside = (CodecNeighbour){};
+                c = in;
                 for (size_t i = 0; i < 60; i++)
                         v[i] = draw(round % 8, i, i > 0 ? v[i - 1] : 0);
-                size = round % 3 ? codec_encode(v, NULL, 60, &beside, out) : 1 + random64() % sizeof(out);
+                size = round % 3 ? codec_encode(v, NULL, 60, &c, out) : 1 + random64() % sizeof(out);
                 exact = malloc(size);
                 assert_non_null(exact);
                 if (round % 3)
@@ -231,7 +290,8 @@ static void test_damaged_bytes(void **state) {
                 for (size_t i = 0; i < (round % 3 ? 1 + random64() % 3 : size); i++)
                         exact[round % 3 ? random64() % size : i] = (uint8_t) random64();
                 p = exact;
-                if (codec_decode(&p, exact + size, 60, &beside, w, r) < 0)
+                c = in;
+                if (codec_decode(&p, exact + size, 60, &c, w, r) < 0)
                         refused++;
                 else {
                         assert_true(p > exact && p <= exact + size);
@@ -268,6 +328,8 @@ int main(void) {
                 cmocka_unit_test(test_constants),
                 cmocka_unit_test(test_slow_drift_is_small),
                 cmocka_unit_test(test_neighbours),
+                cmocka_unit_test(test_reference),
+                cmocka_unit_test(test_nulls_of_reference),
                 cmocka_unit_test(test_nulls),
                 cmocka_unit_test(test_random_columns),
                 cmocka_unit_test(test_every_width),

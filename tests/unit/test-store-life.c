@@ -141,7 +141,7 @@ static void test_version_1_is_migrated(void **state) {
         append(s, &f, 81, 130);
         maintain(s, BASE_US + HOUR_US);
         (void) store_close(s);
-        assert_int_equal(context_sql(c, "PRAGMA user_version"), 2);
+        assert_int_equal(context_sql(c, "PRAGMA user_version"), 3);
         assert_int_equal(check_all(c, NULL, &f, 1), 130);
         assert_int_equal(context_sql(c, "SELECT sum(n) FROM sys_1m"), 130);
         assert_int_equal(context_sql(c, "SELECT count(DISTINCT epoch) FROM chunk"), 3);
@@ -152,6 +152,27 @@ static void test_version_1_is_migrated(void **state) {
         assert_int_equal(
                 context_sql(c, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
                 1);
+        fixture_deinit(&f);
+}
+
+/* Minutes of version 2 are read where they are, by readers that cannot migrate too, and go on in version 3. */
+static void test_version_2_is_migrated(void **state) {
+        Context *c = *state;
+        Fixture f;
+        Store *s;
+
+        load_sql(c->path, "store-v2.sql");
+        fixture_init(&f, 2, 1, 1);
+        assert_int_equal(check_all(c, NULL, &f, 1), 80);
+        assert_int_equal(context_sql(c, "PRAGMA user_version"), 2);
+        s = context_store(c);
+        assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
+        append(s, &f, 81, 130);
+        maintain(s, BASE_US + HOUR_US);
+        (void) store_close(s);
+        assert_int_equal(context_sql(c, "PRAGMA user_version"), 3);
+        assert_int_equal(check_all(c, NULL, &f, 1), 130);
+        assert_int_equal(context_sql(c, "SELECT sum(n) FROM sys_1m"), 130);
         fixture_deinit(&f);
 }
 
@@ -607,6 +628,7 @@ static void test_summer_time(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 CONTEXT_TEST(test_version_1_is_migrated),
+                CONTEXT_TEST(test_version_2_is_migrated),
                 CONTEXT_TEST(test_kills),
                 CONTEXT_TEST(test_second_writer_is_refused),
                 CONTEXT_TEST(test_slow_reader),
