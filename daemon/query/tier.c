@@ -21,8 +21,9 @@
 #define TICK_VALUES    64         /* what fetching a tick costs, in values */
 #define ROW_BYTES      160        /* of a reply's row, at most, usually */
 
+/* Of ticks, or of the ends of rows; 0: the tier is empty. */
 typedef struct Bounds {
-        uint64_t oldest, newest; /* 0: the tier is empty */
+        uint64_t oldest, newest;
 } Bounds;
 
 /* Does the tier hold something of the window, from its start on as far as any tier does? */
@@ -53,15 +54,17 @@ int tier_choose(StoreReader *r, const QuerySpec *q, size_t n_slots, TierChoice *
                 if (code < 0)
                         return code;
                 if (bounds[t].oldest > 0)
-                        first = MIN(first, bounds[t].oldest - MIN(bounds[t].oldest, lengths[t]));
+                        first = MIN(first, bounds[t].oldest);
         }
         first = MAX(first, q->start_us);
-        /* expired raw ticks: minutes, then hours, whatever the step */
+        /*
+         * Expired raw ticks: minutes, then hours, whatever the step, where a whole row of theirs is older. The
+         * first minute and the first hour of a young database begin before its first tick and hold no more.
+         */
         while (tier < TIER_1H &&
                 !(tier_covers(&bounds[tier], first, 2 * MINUTE_US) && tier_touches(&bounds[tier], q)) &&
                 tier_touches(&bounds[tier + 1], q) &&
-                (bounds[tier].oldest == 0 ||
-                        bounds[tier + 1].oldest < bounds[tier].oldest + lengths[tier + 1]))
+                (bounds[tier].oldest == 0 || bounds[tier + 1].oldest <= bounds[tier].oldest))
                 tier++;
         /* long windows, where the answer is as good */
         if (tier == TIER_RAW && limit >= TIER_1M && window >= 6 * HOUR_US && q->step_us % MINUTE_US == 0 &&

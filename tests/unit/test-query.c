@@ -771,6 +771,28 @@ static void test_hours(void **state) {
         world_close(&w);
 }
 
+/* A window that begins before the database does: its hour and its minute begin earlier than its first tick, and
+ * hold no more. */
+static void test_young(void **state) {
+        uint64_t hour = 3600 * USEC_PER_SEC, start = (BASE_US / hour + 2) * hour - 290 * USEC_PER_SEC;
+        Result r;
+        World w;
+
+        world_open(&w, NULL, start, 10 * USEC_PER_SEC);
+        vary(&w, 60);
+        maintain(&w);
+        r = run(&w, window(w.time_us - 900 * USEC_PER_SEC, w.time_us, "metric=busy&cpu=0&step=10s&agg=count"));
+        assert_int_equal(r.info.tier, TIER_RAW);
+        assert_int_equal(r.info.step_us, 10 * USEC_PER_SEC);
+        assert_true(r.n >= 59);
+        free(r.rows);
+        r = run(&w, window(w.time_us - 900 * USEC_PER_SEC, w.time_us, "metric=busy&cpu=0&step=1m&agg=count"));
+        assert_int_equal(r.info.step_us, 60 * USEC_PER_SEC);
+        assert_true(r.n >= 10);
+        free(r.rows);
+        world_close(&w);
+}
+
 /* Where raw ticks have expired, minutes answer, and the step says so. */
 static void test_expired_ticks(void **state) {
         Result r;
@@ -897,6 +919,7 @@ int main(void) {
                 cmocka_unit_test(test_minutes_agree_with_ticks),
                 cmocka_unit_test(test_hours),
                 cmocka_unit_test(test_expired_ticks),
+                cmocka_unit_test(test_young),
                 cmocka_unit_test_setup_teardown(test_no_such_cpu, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_empty_store, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_machine_goes_between_slices, setup, teardown),
