@@ -21,7 +21,6 @@ int route_labels_post(Service *s, const Request *q, Reply *ret);
 int route_labels_delete(Service *s, const Request *q, Reply *ret);
 int route_events(Service *s, const Request *q, Reply *ret);
 int route_metrics(Service *s, const Request *q, Reply *ret);
-int route_index(Service *s, const Request *q, Reply *ret);
 
 /* Hands the writer's text over as a JSON body of that status. */
 int reply_json(Reply *ret, int status, JsonWriter *j);

@@ -31,7 +31,6 @@ static const struct Route {
         { API_ROUTE_LABELS, "DELETE", route_labels_delete },
         { API_ROUTE_EVENTS, "GET", route_events },
         { API_ROUTE_METRICS, "GET", route_metrics },
-        { "/", "GET", route_index },
 };
 
 void reply_deinit(Reply *r) {
@@ -263,27 +262,4 @@ int route_handle(Service *s, const Request *q, Reply *ret) {
         if (get || post || delete)
                 return wrong_method(q, get, post, delete, ret);
         return reply_error(ret, 404, "not-found", NULL, "no such route: %.128s", q->path);
-}
-
-int route_index(Service *s, const Request *q, Reply *ret) {
-        static const char page[] =
-                "<!doctype html><html lang=en><meta charset=utf-8><title>cstated</title><h1>cstated</h1>\n"
-                "<p>Idle states, wakeups and power of this machine.</p>\n<ul>\n"
-                "<li><a href=\"/api/v1/status\">status</a>\n<li><a href=\"/api/v1/snapshot\">snapshot</a>\n"
-                "<li><a href=\"/api/v1/catalogue\">catalogue</a>\n<li><a href=\"/api/v1/cpu\">cpu</a>\n"
-                "<li><a "
-                "href=\"/api/v1/"
-                "query?metric=busy,pkg_watts&amp;scope=node&amp;points=60&amp;agg=mean,max\">query</a>\n"
-                "<li><a href=\"/api/v1/summary\">summary</a>\n<li><a href=\"/api/v1/events\">events</a>\n"
-                "<li><a href=\"/api/v1/labels\">labels</a>\n<li><a "
-                "href=\"/metrics\">metrics</a>\n</ul></html>\n";
-        int r = request_only(q, (const char *const[]){ NULL }, ret);
-
-        if (r != 0)
-                return r < 0 ? r : 0;
-        *ret = (Reply){ .status = 200,
-                .content_type = "text/html; charset=utf-8",
-                .body = strdup(page),
-                .n_body = sizeof(page) - 1 };
-        return ret->body ? 0 : -ENOMEM;
 }

@@ -10,6 +10,7 @@
 
 #include "cstated/api.h"
 #include "cstated/num.h"
+#include "http/dashboard.h"
 #include "http/http-private.h"
 
 #define BODY_DISCARD_MAX (16 * API_BODY_MAX)
@@ -109,6 +110,18 @@ static enum MHD_Result queue_error(struct MHD_Connection *mhd, int status, const
         return r;
 }
 
+static enum MHD_Result queue_wrong_method(struct MHD_Connection *mhd, const char *path) {
+        Reply reply = {};
+        enum MHD_Result r;
+
+        if (reply_error(&reply, 405, "method-not-allowed", NULL, "%s is only to be read", path) < 0)
+                return MHD_NO;
+        reply.allow = "GET, HEAD";
+        r = queue_body(mhd, &reply);
+        reply_deinit(&reply);
+        return r;
+}
+
 static enum MHD_Result queue_stream_error(struct MHD_Connection *mhd, int r) {
         if (r == -EBUSY)
                 return queue_error(mhd, 503, "busy", "another expensive query is being answered", 1);
@@ -133,6 +146,39 @@ static enum MHD_Result queue_reply(Http *h, struct MHD_Connection *mhd, Connecti
         return r == 0 ? queue_body(mhd, reply) : queue(mhd, reply, response);
 }
 
+static enum MHD_Result queue_static(
+        struct MHD_Connection *mhd, unsigned status, const DashboardFile *f, size_t n_body) {
+        /* the bytes are the binary's own: however slowly somebody reads them, nothing is kept for him */
+        struct MHD_Response *response =
+                MHD_create_response_from_buffer(n_body, (void *) f->body, MHD_RESPMEM_PERSISTENT);
+        enum MHD_Result r;
+
+        if (!response)
+                return MHD_NO;
+        add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, f->content_type);
+        add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache"); /* keep it, but ask */
+        add_header(response, MHD_HTTP_HEADER_ETAG, f->etag);
+        add_header(response, "Content-Security-Policy", DASHBOARD_POLICY);
+        add_header(response, "Referrer-Policy", "no-referrer");
+        add_header(response, "X-Content-Type-Options", "nosniff");
+        r = MHD_queue_response(mhd, status, response);
+        MHD_destroy_response(response);
+        return r;
+}
+
+/* A file of the dashboard. A query string means nothing to it. */
+static enum MHD_Result answer_file(struct MHD_Connection *mhd, const char *method, const DashboardFile *f) {
+        const char *known;
+
+        if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+                return queue_wrong_method(mhd, f->path);
+        known = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
+        /* A list of quoted tags; ours, quotes and all, occurs in it only as itself. */
+        if (known && (strcmp(known, "*") == 0 || strstr(known, f->etag)))
+                return queue_static(mhd, MHD_HTTP_NOT_MODIFIED, f, 0);
+        return queue_static(mhd, MHD_HTTP_OK, f, f->n_body);
+}
+
 static enum MHD_Result answer(
         Http *h, struct MHD_Connection *mhd, const char *url, const char *method, Exchange *x) {
         QueryParam params[API_PARAMS_MAX];
@@ -145,11 +191,14 @@ static enum MHD_Result answer(
                 .n_body = x->n_body,
                 .local = x->connection->local,
         };
+        const DashboardFile *file = dashboard_find(url);
         enum MHD_Result result;
         Reply reply = {};
         int r;
 
         h->figures.requests++;
+        if (file)
+                return answer_file(mhd, method, file);
         r = x->query ? route_parse_query_string(x->query, params, API_PARAMS_MAX, &q.n_params) : 0;
         if (r < 0)
                 return queue_error(mhd, 400, "bad-query",

@@ -14,6 +14,7 @@
 
 #include "cstated/api.h"
 #include "cstated/timespan.h"
+#include "http/dashboard.h"
 #include "tests/unit/machine-fixture.h"
 #include "tests/unit/world.h"
 
@@ -64,7 +65,6 @@ static const struct Case {
         { "GET", API_ROUTE_METRICS, "", NULL },
         { "GET", API_ROUTE_METRICS, "scope=cpu", NULL },
         { "GET", API_ROUTE_METRICS, "scope=all", NULL },
-        { "GET", "/", "", NULL },
 };
 
 static void dump(json_t *list, Service *s, const struct Case *c) {
@@ -77,6 +77,17 @@ static void dump(json_t *list, Service *s, const struct Case *c) {
                                          "query", c->query, "status", status, "type", type, "body", body)),
                 0);
         free(body);
+}
+
+/* The page is no route: it comes from the HTTP side. */
+static void dump_page(json_t *list) {
+        const DashboardFile *f = dashboard_find("/");
+
+        assert_non_null(f);
+        assert_int_equal(json_array_append_new(list,
+                                 json_pack("{s:s,s:s,s:s,s:i,s:s,s:s%}", "method", "GET", "path", "/", "query", "",
+                                         "status", 200, "type", f->content_type, "body", f->body, f->n_body)),
+                0);
 }
 
 static void live(World *w) {
@@ -113,6 +124,7 @@ int main(void) {
         (void) strcpy(w.machine->idents[0].brand, "Intel(R) \"Xeon\" \\ 6130");
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
                 dump(list, &s, &cases[i]);
+        dump_page(list);
         s.reader = NULL;
         dump(list, &s, &(struct Case){ "GET", API_ROUTE_QUERY, "metric=busy", NULL });
         assert_int_equal(json_dumpf(list, stdout, JSON_INDENT(1)), 0);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cstated/api.h"
+#include "http/dashboard.h"
 #include "http/http.h"
 #include "http/listener.h"
 
@@ -256,6 +257,90 @@ static void test_exchange(void **state) {
         (void) hear(&b, fd, buf, sizeof(buf), NULL);
         assert_memory_equal(buf, "HTTP/1.1 200 ", 13);
         assert_false(last_local);
+        (void) close(fd);
+        run_until_connections(&b, 0);
+        bench_close(&b);
+}
+
+#define PAGE_MAX (300 * 1024) /* all files of the dashboard together */
+
+/* Everything a browser needs is here, small, and what the page refers to exists. */
+static void test_dashboard_files(void **state) {
+        const DashboardFile *files;
+        size_t n, total = 0;
+
+        files = dashboard_files(&n);
+        assert_string_equal(files[0].path, "/");
+        for (size_t i = 0; i < n; i++) {
+                const char *bodies = (const char *) files[i].body;
+
+                total += files[i].n_body;
+                assert_ptr_equal(dashboard_find(files[i].path), &files[i]);
+                assert_true(files[i].etag[0] == '"' && strlen(files[i].etag) == 18);
+                /* the library's licence and source map are all that names another host */
+                if (!strstr(files[i].path, "dygraph"))
+                        assert_null(memmem(bodies, files[i].n_body, "https://", 8));
+        }
+        print_message("%zu files, %zu bytes\n", n, total);
+        assert_true(total > 30000 && total <= PAGE_MAX);
+        assert_null(dashboard_find("/dashboard"));
+        assert_null(dashboard_find("/dashboard/../main.c"));
+        for (const char *p = (const char *) files[0].body, *end = p + files[0].n_body;
+                (p = memmem(p, (size_t) (end - p), "\"dashboard/", 11)); p++) {
+                char path[64];
+
+                (void) snprintf(path, sizeof(path), "/%.*s", (int) strcspn(p + 1, "\""), p + 1);
+                assert_non_null(dashboard_find(path));
+        }
+}
+
+static void test_dashboard(void **state) {
+        const DashboardFile *page = dashboard_find("/"), *script = dashboard_find("/dashboard/main.js");
+        const HttpConfig c = HTTP_CONFIG_INIT;
+        char buf[4096], text[256];
+        size_t n;
+        Bench b;
+        int fd;
+
+        assert_non_null(page);
+        assert_non_null(script);
+        bench_open(&b, &c);
+        fd = client_tcp(&b);
+        say(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        n = hear(&b, fd, buf, sizeof(buf), "</html>\n");
+        assert_memory_equal(buf, "HTTP/1.1 200 ", 13);
+        assert_non_null(strstr(buf, "Content-Type: text/html; charset=utf-8\r\n"));
+        assert_non_null(strstr(buf, "Content-Security-Policy: default-src 'self'; "));
+        assert_null(strstr(buf, "unsafe"));
+        assert_non_null(strstr(buf, "X-Content-Type-Options: nosniff\r\n"));
+        assert_non_null(strstr(buf, "Cache-Control: no-cache\r\n"));
+        assert_non_null(strstr(buf, page->etag));
+        assert_true(n > page->n_body && n < page->n_body + 700);
+        say(fd, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+        n = hear(&b, fd, buf, sizeof(buf), "\r\n\r\n");
+        assert_memory_equal(buf, "HTTP/1.1 200 ", 13);
+        (void) snprintf(text, sizeof(text), "Content-Length: %zu\r\n", page->n_body);
+        assert_non_null(strstr(buf, text));
+        assert_true(n < 700);
+        say(fd, "GET /dashboard/main.js?v=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+        n = hear(&b, fd, buf, sizeof(buf), "main();\n");
+        assert_non_null(strstr(buf, "Content-Type: text/javascript; charset=utf-8\r\n"));
+        assert_true(n > script->n_body);
+        /* what a browser has already */
+        (void) snprintf(text, sizeof(text),
+                "GET / HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"x\", W/%s\r\n\r\n", page->etag);
+        say(fd, text);
+        n = hear(&b, fd, buf, sizeof(buf), "\r\n\r\n");
+        assert_memory_equal(buf, "HTTP/1.1 304 ", 13);
+        assert_non_null(strstr(buf, page->etag));
+        assert_true(n < 700);
+        say(fd, "GET / HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"x\"\r\n\r\n");
+        (void) hear(&b, fd, buf, sizeof(buf), "</html>\n");
+        assert_memory_equal(buf, "HTTP/1.1 200 ", 13);
+        say(fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+        (void) hear(&b, fd, buf, sizeof(buf), "{}}");
+        assert_memory_equal(buf, "HTTP/1.1 405 ", 13);
+        assert_non_null(strstr(buf, "Allow: GET, HEAD\r\n"));
         (void) close(fd);
         run_until_connections(&b, 0);
         bench_close(&b);
@@ -547,6 +632,8 @@ static void test_no_spinning(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_exchange),
+                cmocka_unit_test(test_dashboard_files),
+                cmocka_unit_test(test_dashboard),
                 cmocka_unit_test(test_caps),
                 cmocka_unit_test(test_streams),
                 cmocka_unit_test(test_expensive),
