@@ -218,14 +218,20 @@ static bool fold_members(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_
         return !clear;
 }
 
-/* What the ticks add to the series itself; those without a value are not counted. */
+/*
+ * What the ticks add to the series itself; those without a value are not counted. A row's gauge is the mean of its
+ * ticks, and counts as many times.
+ */
 static void fold_sums(const Fold *f, Series *s, const StoreBlock *b, size_t from, size_t n) {
+        bool by_ticks = s->metric->kind == METRIC_GAUGE && b->n_ticks;
         double num = 0, den = 0;
 
         for (size_t k = 0; k < n; k++) {
+                double weight = by_ticks ? f->n[k] : 1;
+
                 s->n += f->n[k];
-                num += f->num[k]; /* 0 of 0 where there was none */
-                den += f->den[k];
+                num += f->num[k] * weight; /* 0 of 0 where there was none */
+                den += f->den[k] * weight;
         }
         if (!s->by_member) {
                 s->num += num;
@@ -260,6 +266,20 @@ int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size
         fold_values(p, s, f->num, f->den, n_values);
         stats_add_many(&s->stats, f->num, n_values);
         return 0;
+}
+
+int fold_run_as_row(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size_t to, bool spread) {
+        Stats before = s->stats;
+        int r;
+
+        if (!spread || s->keeps_spread)
+                return fold_run(f, p, s, b, from, to, spread);
+        s->stats = (Stats) STATS_INIT;
+        r = fold_run(f, p, s, b, from, to, true);
+        if (s->stats.n > 0)
+                stats_add(&before, s->stats.mean);
+        s->stats = before;
+        return r;
 }
 
 void fold_settle(Plan *p, Series *s) {

@@ -23,6 +23,11 @@ typedef struct Fold {
 void fold_deinit(Fold *f);
 /* Adds ticks [from, to) of the block to series s. spread: their values are wanted one by one. -ENOMEM. */
 int fold_run(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size_t to, bool spread);
+/*
+ * The same where ticks stand for a rollup row that is not there: of a series whose rows would know no spread they count
+ * as one value, as a row does.
+ */
+int fold_run_as_row(Fold *f, Plan *p, Series *s, const StoreBlock *b, size_t from, size_t to, bool spread);
 /* Before the machine changes within a bucket: what members hold goes to their series. */
 void fold_settle(Plan *p, Series *s);
 /*

@@ -12,6 +12,7 @@
 #include "model/metric.h"
 
 #include "query/plan-private.h"
+#include "store/rollup.h"
 
 /* Everything one round of resolving needs. */
 typedef struct Resolve {
@@ -247,6 +248,8 @@ static int resolve_group(
                 s->method = metric_method(m, r->layout);
                 s->n_members = (uint32_t) (r->plan->n_members - first);
                 s->is_own = n_terms == 1 && field_spec(terms[0].num)->scope == scope;
+                s->keeps_spread = s->is_own && (terms[0].ratio != FIELD_NONE ||
+                                                       (s->n_members == 1 && rollup_has_spread(terms[0].num)));
                 s->by_member = (m->flags & METRIC_SUM_WATTS) ||
                                ((m->flags & METRIC_SETTLED) && s->n_members > 1 && m->kind == METRIC_RATIO);
         }

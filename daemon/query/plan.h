@@ -34,6 +34,7 @@ typedef struct Series {
         uint32_t first_member, n_members; /* 0 members: not on the current machine */
         /* of one entity at the scope it is measured at: rollups then know the spread of ticks */
         bool is_own;
+        bool keeps_spread; /* is_own, and they keep it */
         /* quotients of the members are added (watts) or averaged (settled residencies), not their parts */
         bool by_member;
 

@@ -15,6 +15,7 @@
 #include "cstated/timespan.h"
 #include "model/metric.h"
 
+#include "query/feed.h"
 #include "query/fold.h"
 #include "query/plan.h"
 #include "query/query.h"
@@ -32,14 +33,17 @@ struct Query {
         StoreReader *reader;
         Plan plan;
         Fold fold;
-        StoreScan *scan;
+        Feed feed;
         QueryInfo info;
-        uint64_t tick_us; /* usual length of a tick or rollup row */
+        uint64_t tick_us;  /* usual length of a tick or row of the tier */
+        uint64_t block_us; /* the same of the block, which may be of a finer tier */
+        uint64_t fine_us;  /* covered by ticks and rows of finer tiers */
         bool spread;
 
         const StoreBlock *block; /* NULL: fetch the next */
         const Machine *machine;  /* to be compared only: between two slices it may go */
         CompareFacts facts;      /* of it */
+        StoreTier machine_tier; /* the plan is for that machine in that tier */
         uint32_t generation;
         size_t at, run_end;   /* ticks of the block: folded up to at; the run in work ends at run_end */
         size_t series_at;     /* series the run has been folded into */
@@ -55,7 +59,7 @@ struct Query {
 Query *query_free(Query *q) {
         if (!q)
                 return NULL;
-        (void) store_scan_free(q->scan);
+        feed_deinit(&q->feed);
         plan_deinit(&q->plan);
         fold_deinit(&q->fold);
         free(q);
@@ -93,13 +97,16 @@ static int query_take_block(Query *q, const StoreBlock *b) {
 
         q->block = b;
         q->at = q->run_end = q->series_at = 0;
-        if (b->machine == q->machine && b->machine->generation == q->generation && b->epoch == q->epoch)
+        q->block_us = tier_length_us(q->feed.tier) ?: tier_tick_us(b);
+        if (b->machine == q->machine && b->machine->generation == q->generation && b->epoch == q->epoch &&
+                q->machine_tier == q->feed.tier)
                 return 0;
         for (size_t i = 0; i < q->plan.n_series; i++)
                 fold_settle(&q->plan, &q->plan.series[i]);
         r = plan_set_machine(&q->plan, b->machine, b->layout);
         compare_facts(b->machine, &q->facts);
         q->machine = b->machine;
+        q->machine_tier = q->feed.tier;
         q->generation = b->machine->generation;
         q->epoch = b->epoch;
         return r;
@@ -108,7 +115,7 @@ static int query_take_block(Query *q, const StoreBlock *b) {
 /* 1: there is a block; 0: that was the last. */
 static int query_fetch(Query *q) {
         const StoreBlock *b;
-        int r = store_scan_next(q->scan, &b);
+        int r = feed_next(&q->feed, &b);
 
         if (r <= 0)
                 return r;
@@ -135,19 +142,19 @@ static int query_open(Query *q, StoreTier tier) {
         int r;
 
         q->info.tier = tier;
-        q->scan = store_scan_free(q->scan);
+        feed_deinit(&q->feed);
         q->block = NULL;
         q->machine = NULL;
         if (is_settled_query(q))
                 scan.start_us -= MIN(scan.start_us, SETTLE_US);
-        r = store_scan_new(q->reader, &scan, &q->scan);
+        r = feed_init(&q->feed, q->reader, &scan);
         if (r == 0)
                 r = query_fetch(q);
         if (r < 0)
                 return r;
-        q->tick_us = tier == TIER_1H ? 3600 * USEC_PER_SEC : tier == TIER_1M ? 60 * USEC_PER_SEC : 0;
+        q->tick_us = tier_length_us(tier);
         if (r > 0 && tier == TIER_RAW)
-                q->tick_us = tier_tick_us(q->block);
+                q->tick_us = q->block_us;
         return 0;
 }
 
@@ -261,9 +268,14 @@ int query_new(StoreReader *r, const QuerySpec *spec, Query **ret, QueryError *re
         return 0;
 }
 
+/* Without a step a tick is a bucket, and so is a row: the ticks that stand for one that is not there yet are, too. */
+static uint64_t bucket_step(const Query *q) {
+        return q->info.step_us > 0 || q->info.tier == TIER_RAW ? q->info.step_us : q->tick_us;
+}
+
 /* First microsecond of the bucket that holds a tick ending at end. */
 static uint64_t bucket_of(const Query *q, uint64_t end) {
-        uint64_t anchor = q->spec->points > 0 ? q->spec->start_us : 0, step = q->info.step_us;
+        uint64_t anchor = q->spec->points > 0 ? q->spec->start_us : 0, step = bucket_step(q);
 
         if (step == 0)
                 return end;
@@ -285,11 +297,14 @@ static void query_count(Query *q) {
         for (size_t i = q->at; i < q->run_end; i++) {
                 uint64_t before = q->last_end_us > 0 ? q->last_end_us : q->spec->start_us;
 
-                if (q->tick_us > 0 &&
-                        q->block->start_us[i] > before + (q->last_end_us > 0 ? q->tick_us / 2 : q->tick_us))
+                if (q->block_us > 0 &&
+                        q->block->start_us[i] > before + (q->last_end_us > 0 ? q->block_us / 2 : q->block_us))
                         q->info.gaps++;
                 q->last_end_us = q->block->end_us[i];
-                q->info.samples++;
+                if (q->feed.tier == q->info.tier)
+                        q->info.samples++;
+                else
+                        q->fine_us += q->block->end_us[i] - q->block->start_us[i];
         }
 }
 
@@ -301,7 +316,7 @@ static bool query_begin_run(Query *q) {
         bool warm = is_warm(q, q->at);
         uint64_t bucket = warm ? 0 : bucket_of(q, q->block->end_us[q->at]);
 
-        if (q->has_bucket && (warm != q->is_warm || bucket != q->bucket_us || q->info.step_us == 0))
+        if (q->has_bucket && (warm != q->is_warm || bucket != q->bucket_us || bucket_step(q) == 0))
                 return false;
         q->has_bucket = true;
         q->is_warm = warm;
@@ -309,7 +324,7 @@ static bool query_begin_run(Query *q) {
         q->series_at = 0;
         q->run_end = q->at + 1;
         while (q->run_end < q->block->n && is_warm(q, q->run_end) == warm &&
-                (warm || (q->info.step_us > 0 && bucket_of(q, q->block->end_us[q->run_end]) == bucket)))
+                (warm || (bucket_step(q) > 0 && bucket_of(q, q->block->end_us[q->run_end]) == bucket)))
                 q->run_end++;
         if (!warm)
                 query_count(q);
@@ -322,9 +337,13 @@ static int query_fold(Query *q, int64_t *budget) {
 
         for (; q->series_at<q->plan.n_series && * budget> 0; q->series_at++) {
                 Series *s = &q->plan.series[q->series_at];
-                int r = fold_run(
-                        &q->fold, &q->plan, s, q->block, q->at, q->run_end, q->spread && !q->is_warm);
+                bool spread = q->spread && !q->is_warm;
+                int r;
 
+                if (q->feed.tier == q->info.tier)
+                        r = fold_run(&q->fold, &q->plan, s, q->block, q->at, q->run_end, spread);
+                else
+                        r = fold_run_as_row(&q->fold, &q->plan, s, q->block, q->at, q->run_end, spread);
                 if (r < 0)
                         return r;
                 *budget -= (int64_t) (n * s->n_members + 8);
@@ -347,9 +366,7 @@ static bool query_emit(Query *q, const QueryRow **ret) {
                 fold_take(&q->plan, s, &q->row);
                 if (q->is_warm)
                         continue;
-                q->row.time_us = q->info.step_us > 0        ? MAX(q->bucket_us, q->spec->start_us)
-                                 : q->info.tier == TIER_RAW ? q->bucket_us
-                                                            : q->bucket_us - q->tick_us;
+                q->row.time_us = bucket_step(q) > 0 ? MAX(q->bucket_us, q->spec->start_us) : q->bucket_us;
                 *ret = &q->row;
                 q->emit_at++;
                 return true;
@@ -360,6 +377,8 @@ static bool query_emit(Query *q, const QueryRow **ret) {
 
 static void query_end(Query *q) {
         q->ended = true;
+        if (q->tick_us > 0)
+                q->info.samples += (q->fine_us + q->tick_us / 2) / q->tick_us;
         if (q->last_end_us > 0)
                 note_gap(q, q->last_end_us, window_now(q));
         else if (q->info.expected > 0)

@@ -2,7 +2,8 @@
 /*
  * The choice of a tier. A step below a minute needs raw ticks; from a minute on rollups do, and are taken
  * where the window is long or raw ticks have expired. Where no tier reaches back to the start the one that
- * reaches furthest is taken, and `gaps` says what is missing. Costs are counted in values to be added up,
+ * reaches furthest is taken, and `gaps` says what is missing. What rows of that tier do not cover at the window's ends
+ * comes from finer ones (feed.c). Costs are counted in values to be added up,
  * measured at 5-10 ns each.
  */
 
@@ -42,8 +43,11 @@ static StoreTier coarsest(const QuerySpec *q) {
         return q->step_us < HOUR_US ? TIER_1M : TIER_1H;
 }
 
+uint64_t tier_length_us(StoreTier tier) {
+        return tier == TIER_1H ? HOUR_US : tier == TIER_1M ? MINUTE_US : 0;
+}
+
 int tier_choose(StoreReader *r, const QuerySpec *q, size_t n_slots, TierChoice *ret) {
-        static const uint64_t lengths[] = { [TIER_RAW] = 0, [TIER_1M] = MINUTE_US, [TIER_1H] = HOUR_US };
         uint64_t window = q->end_us - q->start_us, first = UINT64_MAX;
         StoreTier tier = TIER_RAW, limit = coarsest(q);
         Bounds bounds[3];
@@ -74,7 +78,7 @@ int tier_choose(StoreReader *r, const QuerySpec *q, size_t n_slots, TierChoice *
                 tier_covers(&bounds[TIER_1H], first, 2 * HOUR_US))
                 tier = TIER_1H;
         ret->tier = ret->cheaper = tier;
-        if (tier < limit && tier_covers(&bounds[tier + 1], first, 2 * lengths[tier + 1]))
+        if (tier < limit && tier_covers(&bounds[tier + 1], first, 2 * tier_length_us((StoreTier) (tier + 1))))
                 ret->cheaper = (StoreTier) (tier + 1);
         return 0;
 }

@@ -19,6 +19,8 @@ int tier_choose(StoreReader *r, const QuerySpec *spec, size_t n_slots, TierChoic
  * exists.
  */
 bool tier_dearer(const TierChoice *c, const QuerySpec *spec, size_t n_slots, uint64_t tick_us);
+/* Length of a tier's rows, 0 of ticks. */
+uint64_t tier_length_us(StoreTier tier);
 /* Usual length of the block's ticks: the median. */
 uint64_t tier_tick_us(const StoreBlock *b);
 /* QUERY_E_TOO_MANY with the error filled where the answer would have too many points or bytes. */

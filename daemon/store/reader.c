@@ -16,6 +16,10 @@
 #include "store/schema.h"
 #include "store/writer.h"
 
+#define FINAL_MINUTE \
+        "coalesce((SELECT (t1 - 1) / 60000000 * 60000000 FROM chunk ORDER BY seq DESC LIMIT 1)," \
+        " (SELECT (max(id) / 8192 + 1) * 60000000 FROM sys_1m), 0)"
+
 static const DbStatement reader_statements[READ_N] = {
         [READ_TOPO] = {"topo", "SELECT id, json FROM topo WHERE id = ?"},
         [READ_TOPO_NEWEST] = {"topo newest", "SELECT id, json FROM topo ORDER BY id DESC LIMIT 1"},
@@ -41,6 +45,11 @@ static const DbStatement reader_statements[READ_N] = {
                 "SELECT (min(id) / 8192 + 1) * 60000000, (max(id) / 8192 + 1) * 60000000 FROM sys_1m"},
         [READ_BOUNDS_1H] = {"bounds 1h",
                 "SELECT (min(id) / 8192 + 1) * 3600000000, (max(id) / 8192 + 1) * 3600000000 FROM sys_1h"},
+        /* the newest chunk's minute may get more ticks; hours are made when the next one has begun */
+        [READ_FINAL_1M] = {"final 1m", "SELECT " FINAL_MINUTE},
+        [READ_FINAL_1H] = {"final 1h",
+                "SELECT min(" FINAL_MINUTE " / 3600000000 * 3600000000,"
+                " coalesce((SELECT (max(id) / 8192 + 1) * 3600000000 FROM sys_1h), 0))"},
 };
 
 static uint64_t now_ns(void) {
@@ -256,6 +265,26 @@ int store_reader_bounds(StoreReader *r, StoreTier tier, uint64_t *ret_oldest_us,
         }
         *ret_oldest_us = oldest;
         *ret_newest_us = newest;
+        return 0;
+}
+
+int store_reader_final(StoreReader *r, StoreTier tier, uint64_t *ret_us) {
+        _cleanup_reset_ sqlite3_stmt *q = NULL;
+        uint64_t final_us = 0;
+        int code;
+
+        code = reader_follow(r);
+        if (code < 0)
+                return code;
+        if (r->db) {
+                q = r->stmts[tier == TIER_1H ? READ_FINAL_1H : READ_FINAL_1M];
+                code = db_step(q);
+                if (code < 0)
+                        return reader_error(r, code);
+                if (code > 0)
+                        final_us = (uint64_t) sqlite3_column_int64(q, 0);
+        }
+        *ret_us = final_us;
         return 0;
 }
 

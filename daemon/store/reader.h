@@ -20,6 +20,8 @@ enum {
         READ_BOUNDS_RAW,
         READ_BOUNDS_1M,
         READ_BOUNDS_1H,
+        READ_FINAL_1M,
+        READ_FINAL_1H,
         READ_N,
 };
 

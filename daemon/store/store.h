@@ -164,6 +164,11 @@ int store_scan_next(StoreScan *s, const StoreBlock **ret);
 
 /* Oldest and newest tick of a tier, 0 where empty. */
 int store_reader_bounds(StoreReader *r, StoreTier tier, uint64_t *ret_oldest_us, uint64_t *ret_newest_us);
+/*
+ * Up to when rows of 1m or 1h change no more, but for a clock that is set back: a border of the tier, 0 where there are
+ * none. What ended later is to be had from finer tiers.
+ */
+int store_reader_final(StoreReader *r, StoreTier tier, uint64_t *ret_us);
 /* The newest machine, owned by the reader; NULL where there is none yet. */
 int store_reader_machine(StoreReader *r, const Machine **ret);
 /* Calls fn for each label (name NULL: all), newest start first; fn returns <0 to stop. */

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One window, three tiers, whenever it is asked for: ticks, minutes and hours say the same. */
+
+#include "tests/unit/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <sqlite3.h>
+
+#include "cstated/timespan.h"
+#include "query/query.h"
+#include "tests/unit/vfs-shim.h"
+#include "tests/unit/world.h"
+
+#define MINUTE_US (60 * USEC_PER_SEC)
+#define HOUR_US   (3600 * USEC_PER_SEC)
+#define BASE_US   (1700000040ULL * USEC_PER_SEC) /* on a minute */
+#define TICK_US   (23 * USEC_PER_SEC)            /* not in step with minutes */
+#define AGES_US   (20000ULL * 24 * HOUR_US)      /* a step that holds any window */
+
+typedef struct Result {
+        QueryRow rows[32];
+        char states[32][16];
+        size_t n;
+        QueryInfo info;
+} Result;
+
+static const char metrics[] = "busy,irq,c6,pkg_watts,core_temp,idle_usage,idle_time,avg_mhz";
+
+/* Of the scope, NULL: of CPU 3 and what it belongs to; in one bucket, from the tier that the length of the step allows. */
+static void run(World *w, const char *scope, uint64_t start_us, uint64_t end_us, StoreTier tier, Result *ret) {
+        static const uint64_t steps[] = {
+                [TIER_RAW] = AGES_US + 1, [TIER_1M] = AGES_US + MINUTE_US, [TIER_1H] = AGES_US
+        };
+        QueryParam params[] = { { "metric", metrics }, { scope ? "scope" : "cpu", scope ?: "3" },
+                { "agg", "mean,min,max,stddev,sum,count" } };
+        QueryError error = {};
+        const QueryRow *row;
+        QuerySpec spec;
+        Query *q;
+        int r;
+
+        *ret = (Result) {};
+        assert_int_equal(query_spec_parse(params, ARRAY_SIZE(params), w->time_us, &spec, &error), 0);
+        spec.start_us = start_us;
+        spec.end_us = end_us;
+        spec.step_us = steps[tier];
+        r = query_new(w->reader, &spec, &q, &error);
+        if (r != 0)
+                fail_msg("%d %s: %s", r, error.param, error.message);
+        while ((r = query_next(q, &row)) > 0) {
+                if (r == 2)
+                        continue;
+                assert_true(ret->n < ARRAY_SIZE(ret->rows));
+                (void) snprintf(ret->states[ret->n], sizeof(ret->states[0]), "%s", row->state ?: "");
+                ret->rows[ret->n++] = *row;
+        }
+        assert_int_equal(r, 0);
+        query_info(q, &ret->info);
+        assert_int_equal(ret->info.tier, tier);
+        (void) query_free(q);
+        query_spec_deinit(&spec);
+}
+
+static void expect_near(const char *what, const QueryRow *row, double a, double b, double share) {
+        if (isnan(a) && isnan(b))
+                return;
+        if (!(fabs(a - b) <= share * fabs(b) + 1e-9))
+                fail_msg("%s of %s: %.12g is not %.12g", what, row->metric->id, a, b);
+}
+
+/* spread: of metrics whose rollups keep it, which they do at a metric's own scope. */
+static void expect_same(const Result *a, const Result *b, bool spread) {
+        assert_int_equal(a->n, b->n);
+        assert_true(a->n > 4);
+        for (size_t i = 0; i < a->n; i++) {
+                const QueryRow *x = &a->rows[i], *y = &b->rows[i];
+
+                assert_ptr_equal(x->metric, y->metric);
+                assert_string_equal(a->states[i], b->states[i]);
+                assert_int_equal(x->cpu, y->cpu);
+                assert_int_equal(x->count, y->count);
+                assert_int_equal(x->sum_count, y->sum_count);
+                expect_near("sum", x, x->sum, y->sum, 1e-9);
+                expect_near("mean", x, x->mean, y->mean, 1e-6);
+                if (!spread || strcmp(x->metric->id, "avg_mhz") == 0)
+                        continue;
+                expect_near("stddev", x, x->stddev, y->stddev, 2e-3);
+                expect_near("min", x, x->min, y->min, 1e-3);
+                expect_near("max", x, x->max, y->max, 1e-3);
+        }
+}
+
+static void ask(World *w, const char *scope, uint64_t start_us, uint64_t end_us) {
+        Result raw, minutes, hours;
+
+        run(w, scope, start_us, end_us, TIER_RAW, &raw);
+        run(w, scope, start_us, end_us, TIER_1M, &minutes);
+        run(w, scope, start_us, end_us, TIER_1H, &hours);
+        assert_in_range(raw.rows[0].count, (end_us - start_us) / TICK_US - 2, (end_us - start_us) / TICK_US + 1);
+        expect_same(&minutes, &raw, false);
+        expect_same(&hours, &raw, false);
+        /* what the finer tiers gave counts as the part of a row that it is */
+        assert_in_range(minutes.info.samples + 1, minutes.info.expected, minutes.info.expected + 2);
+        assert_in_range(hours.info.samples + 1, hours.info.expected, hours.info.expected + 2);
+        assert_int_equal(minutes.info.gaps, raw.info.gaps);
+        assert_int_equal(hours.info.gaps, raw.info.gaps);
+}
+
+static void vary(World *w, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                for (uint32_t e = 0; e < 8; e++) {
+                        world_busy(w, e, 5 + (double) ((w->seq * 7 + e * 3) % 11) * 3);
+                        world_set(w, FIELD_IRQ, 0, e, (int64_t) (50 + w->seq * 13 % 29));
+                        for (uint8_t k = 1; k < 4; k++)
+                                world_set(w, FIELD_IDLE_USAGE, k, e, (int64_t) (w->seq * 5 % 17 + k));
+                }
+                for (uint32_t e = 0; e < 4; e++)
+                        world_set(w, FIELD_CORE_TEMP, 0, e, 40 + (int64_t) (w->seq % 9));
+                for (uint32_t e = 0; e < 2; e++)
+                        world_set(w, FIELD_ENERGY_PKG, 0, e, (int64_t) (16384 * 500 + w->seq % 13 * 1000000));
+                world_ticks(w, 1);
+        }
+}
+
+static void maintain(World *w) {
+        for (unsigned i = 0; i < 2000 && store_maintain(w->store, w->time_us) > 0; i++)
+                ;
+}
+
+/* More than two days are behind us; now it is asked again and again, as time goes on over more than an hour. */
+static void test_whenever_it_is_asked(void **state) {
+        World *w = *state;
+
+        vary(w, 49 * HOUR_US / TICK_US);
+        maintain(w);
+        for (uint64_t i = 0; i < 9; i++) {
+                const char *scope = i % 2 ? "package" : "system";
+
+                vary(w, 1 + i * i % 29);
+                if (i % 3 == 0)
+                        maintain(w);
+                if (i % 4 == 3) /* a minute in two chunks, one of them open */
+                        assert_int_equal(store_flush(w->store), 0);
+                ask(w, scope, BASE_US + 13 * USEC_PER_SEC + i, w->time_us);
+                /* later than the last tick, and in the past */
+                ask(w, scope, BASE_US, w->time_us + 3 * USEC_PER_SEC);
+                ask(w, scope, BASE_US + 100 * USEC_PER_SEC, w->time_us - (i + 1) * 101 * USEC_PER_SEC);
+        }
+}
+
+/* Spread of ticks, of a CPU's own metrics. */
+static void test_spread(void **state) {
+        World *w = *state;
+        Result raw, minutes, hours;
+
+        vary(w, 50 * HOUR_US / TICK_US + 5);
+        maintain(w);
+        run(w, NULL, BASE_US + USEC_PER_SEC, w->time_us, TIER_RAW, &raw);
+        run(w, NULL, BASE_US + USEC_PER_SEC, w->time_us, TIER_1M, &minutes);
+        run(w, NULL, BASE_US + USEC_PER_SEC, w->time_us, TIER_1H, &hours);
+        expect_same(&minutes, &raw, true);
+        expect_same(&hours, &raw, true);
+}
+
+/* The disk is away: minutes wait in memory, and are told all the same. */
+static void test_minutes_in_memory(void **state) {
+        World *w = *state;
+        Result raw, minutes;
+        const char *problem;
+
+        vary(w, 7 * HOUR_US / TICK_US);
+        maintain(w);
+        vfs_shim.fail_write = SQLITE_FULL;
+        vary(w, 20 * MINUTE_US / TICK_US);
+        run(w, "system", BASE_US, w->time_us, TIER_RAW, &raw);
+        run(w, "system", BASE_US, w->time_us, TIER_1M, &minutes);
+        assert_in_range(raw.rows[0].count, (w->time_us - BASE_US) / TICK_US, (w->time_us - BASE_US) / TICK_US);
+        expect_same(&minutes, &raw, false);
+        assert_true(store_is_degraded(w->store, &problem));
+        vfs_shim.fail_write = 0;
+}
+
+/* A machine that goes and a clock that goes back, within the last hour. */
+static void test_changes(void **state) {
+        World *w = *state;
+        Result raw, hours;
+
+        vary(w, 49 * HOUR_US / TICK_US);
+        world_change(w, world_machine());
+        vary(w, 3);
+        world_gap(w, 11 * USEC_PER_SEC);
+        vary(w, 100);
+        world_change(w, world_machine());
+        vary(w, 4);
+        for (unsigned i = 0; i < 2; i++) {
+                run(w, "system", BASE_US + 1, w->time_us, TIER_RAW, &raw);
+                run(w, "system", BASE_US + 1, w->time_us, TIER_1H, &hours);
+                expect_same(&hours, &raw, false);
+                maintain(w);
+        }
+}
+
+static int setup(void **state) {
+        World *w = calloc(1, sizeof(*w));
+
+        assert_non_null(w);
+        vfs_shim_install();
+        world_open(w, NULL, BASE_US, TICK_US);
+        *state = w;
+        return 0;
+}
+
+static int teardown(void **state) {
+        world_close(*state);
+        vfs_shim_remove();
+        free(*state);
+        return 0;
+}
+
+#define TIER_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TIER_TEST(test_whenever_it_is_asked),
+                TIER_TEST(test_spread),
+                TIER_TEST(test_minutes_in_memory),
+                TIER_TEST(test_changes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
