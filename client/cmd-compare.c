@@ -42,6 +42,9 @@ static void print_help(void) {
 static int parse_options(int argc, char **argv, CompareOptions *o) {
         int c, index, r;
 
+        r = window_operands(argc, argv);
+        if (r < 0)
+                return r;
         optind = 0;
         while ((c = getopt_long(argc, argv, "", options_compare, &index)) >= 0) {
                 r = 0;

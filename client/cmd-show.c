@@ -26,7 +26,7 @@ const struct option options_show[] = {
 static void print_help(void) {
         puts("usage: cstatectl [WHERE] show [OPTION]... [WINDOW]\n\n"
              "One row a metric over a window: mean, spread, extremes, and in all (joules,\n"
-             "counts, seconds). WINDOW is \"last 1h\" or 1h, START..END, or a label (its\n"
+             "counts, seconds). WINDOW is \"last 1h\", 1h or -1h, START..END, or a label (its\n"
              "newest window); default: the last 15 minutes.\n\n"
              "      --metric ID,...     only these metrics\n"
              "      --scope SCOPE       package, core, cpu: one row each (default system)\n"
@@ -39,6 +39,9 @@ static void print_help(void) {
 static int parse_options(int argc, char **argv, Params *params, bool *all, bool *json) {
         int c, index, r;
 
+        r = window_operands(argc, argv);
+        if (r < 0)
+                return r;
         optind = 0;
         while ((c = getopt_long(argc, argv, "", options_show, &index)) >= 0) {
                 r = 0;

@@ -30,6 +30,18 @@ static bool is_span(const char *word) {
         return strpbrk(word, "smhdwy") && timespan_parse(word, &usec) == 0 && usec > 0;
 }
 
+int window_operands(int argc, char **argv) {
+        for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+                if (argv[i][0] != '-' || !strchr("0123456789.", argv[i][1]) || argv[i][1] == '\0')
+                        continue;
+                if (is_span(argv[i] + 1))
+                        argv[i]++;
+                else if (strstr(argv[i], "..") && asprintf(&argv[i], "now%s", argv[i]) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
 int window_params(int n_words, char **words, WindowWords *w, Params *ret) {
         const char *word = words[n_words - 1], *dots;
         int r;

@@ -21,6 +21,11 @@ typedef struct WindowWords {
 } WindowWords;
 
 /*
+ * "-1h" and "-2h..-1h" among the words are windows, not options that getopt has never heard of: it finds "1h" and
+ * "now-2h..-1h" in their place. 0, -ENOMEM.
+ */
+int window_operands(int argc, char **argv);
+/*
  * start= and end=, or label=, of a window in words; w holds their text. A word that is a time span is one: a
  * label of that name is not found. 0, <0 with a message.
  */
