@@ -364,7 +364,8 @@ static void test_kill(void **state) {
         fixture_init(&f, 8, 2, 1);
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         store_figures(s, &figures);
-        assert_true(figures.adopted_ticks > 0);
+        /* nothing is left over where the kill met the commit of a minute's last tick */
+        assert_true(figures.adopted_ticks > 0 || n % 60 == 0 || n % 60 == 59);
         (void) store_close(s);
         r = context_reader(c, NULL);
         assert_in_range(check_scan(r, &f, some_fields, ARRAY_SIZE(some_fields), 1, 2000), n, n + 1);
