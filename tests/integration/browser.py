@@ -25,18 +25,19 @@ class Browser:
         self.folder = tempfile.TemporaryDirectory(prefix="cstated-browser-")
         to_read, self.to = os.pipe()
         self.of, of_write = os.pipe()
-        self.buffer, self.last_id, self.console, self.requests = b"", 0, [], []
+        self.buffer, self.last_id, self.session = b"", 0, None
+        self.console, self.requests = [], []
         self.process = subprocess.Popen(
-            ["sh", "-c", 'exec "$0" "$@" 3<&%d 4>&%d' % (to_read, of_write), PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu",
-             "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-             "--no-proxy-server", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir=" + self.folder.name,
-             "--window-size=%d,%d" % (width, height), "about:blank"],
-            pass_fds=(to_read, of_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            ["sh", "-c", 'exec "$0" "$@" 3<&%d 4>&%d' % (to_read, of_write), PROGRAM, "--headless=new", "--no-sandbox",
+             "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--no-proxy-server", "--hide-scrollbars", "--remote-debugging-pipe",
+             "--user-data-dir=" + self.folder.name, "--window-size=%d,%d" % (width, height), "about:blank"],
+            pass_fds=(to_read, of_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"})
         os.close(to_read)
         os.close(of_write)
         target = next(t for t in self.send("Target.getTargets")["targetInfos"] if t["type"] == "page")
-        self.session = None
         self.session = self.send("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(domain + ".enable")
@@ -60,8 +61,6 @@ class Browser:
                 return
             except OSError:
                 time.sleep(0.1)
-
-    session = None
 
     def send(self, method, **params):
         self.last_id += 1
@@ -122,7 +121,7 @@ class Browser:
         return r["result"].get("value")
 
     def until(self, expression, what=None, patience=PATIENCE):
-        """Evaluates until it is true; returns its value."""
+        """Evaluates until it is true; returns its value (an element has none: compare it with null)."""
         end = time.monotonic() + patience
         while True:
             value = self.js(expression)
@@ -133,15 +132,17 @@ class Browser:
             self.pump(0.1)
 
     def size(self, width, height, scale=1):
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=width < 500)
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
+                  mobile=width < 500)
 
     def media(self, scheme, kind=""):
-        self.send("Emulation.setEmulatedMedia", media=kind, features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.send("Emulation.setEmulatedMedia", media=kind,
+                  features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def key(self, key):
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
-                      windowsVirtualKeyCode={"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowDown": 40}.get(key, 0),
+                      windowsVirtualKeyCode={"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowDown": 40}[key],
                       **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
 
     def screenshot(self, path, full=False):

@@ -48,7 +48,8 @@ def until(condition, what, patience=PATIENCE):
 class Daemon:
     """Inside: cstated with a database, a socket and a log in a temporary directory; a context manager."""
 
-    def __init__(self, policy="lazy", sources=COUNTERS, interval="500ms", env=None, user=None):
+    def __init__(self, policy="lazy", sources=COUNTERS, interval="500ms", env=None, user=None, listen=()):
+        self.listen = listen  # besides the socket
         self.policy, self.sources, self.interval = policy, sources, interval
         self.env = {**plain_env(), **(env or {})}
         self.user = user
@@ -62,6 +63,8 @@ class Daemon:
     def __enter__(self):
         argv = [CSTATED, "--config", os.devnull, "--db", self.db, "--listen", self.socket, "--interval", self.interval,
                 "--wake-policy", self.policy, "--sources", self.sources]
+        for address in self.listen:
+            argv += ["--listen", address]
         if self.user is not None:
             os.chown(self.folder, self.user, self.user)
         with open(os.path.join(self.folder, "log"), "wb") as log:

@@ -109,22 +109,30 @@ const jobs = { status, cpu, snapshot, labels, history };
 async function turn() {
     if (busy || document.hidden || api.resting > 0) return;
     busy = true;
-    for (const [name, job] of Object.entries(jobs)) {
-        if (Date.now() < due[name] || (paused && due[name] !== 0)) continue;
-        try {
-            const asked = due[name],
-                wait = await job();
-            // Set anew meanwhile (a button): it stays due.
-            if (due[name] === asked) due[name] = wait === 0 ? 0 : Date.now() + wait;
-            if (name !== 'history') say('');
-        } catch (e) {
-            if (!(e.status >= 0)) throw e;
-            due[name] = Date.now() + Math.max(1000, api.resting);
-            if (e.status !== 0) say(`${name}: ${e.message}`);
-            break;
-        }
+    try {
+        for (const name of Object.keys(jobs)) if (!(await run(name))) break;
+    } finally {
+        busy = false;
     }
-    busy = false;
+}
+
+// False where it failed.
+async function run(name) {
+    const asked = due[name];
+    if (Date.now() < asked || (paused && asked !== 0)) return true;
+    try {
+        const wait = await jobs[name]();
+        // Set anew meanwhile (a button): it stays due.
+        if (due[name] === asked) due[name] = wait === 0 ? 0 : Date.now() + wait;
+        if (name !== 'history') say('');
+        return true;
+    } catch (e) {
+        due[name] = Date.now() + Math.max(1000, api.resting);
+        // What cannot be reached says so elsewhere; a fault of ours says so here and in the console.
+        if (e.status !== 0) say(`${name}: ${e.message}`);
+        if (e.status === undefined) console.error(e);
+        return false;
+    }
 }
 
 function say(text) {

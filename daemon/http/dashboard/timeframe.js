@@ -5,7 +5,7 @@ const MIN = 60,
     HOUR = 3600,
     DAY = 86400;
 
-// step: so that a series has 150 to 250 points and a reply stays below 100 KB
+// step: so that a series has 140 to 250 points and a reply stays below 100 KB
 export const WINDOWS = [
     { id: '15m', name: '15 min', seconds: 15 * MIN, step: 5 },
     { id: '1h', name: '1 h', seconds: HOUR, step: 15 },
