@@ -19,6 +19,10 @@
 
 #define ASIDE_KEPT_MAX 3
 
+/* One bound, of which the smaller counts: with two, sqlite searches by one and walks all rows for the other. */
+#define EXPIRE_ROWS(table)                                                                                  \
+        "DELETE FROM " table " WHERE id < min(?1 * 8192, (SELECT min(id) FROM " table ") / 8192 * 8192 + ?2 * 8192)"
+
 static const DbStatement store_statements[STMT_N] = {
         [STMT_TOPO_INSERT] = { "topo insert", "INSERT INTO topo (t, json) VALUES (?, ?)" },
         [STMT_TOPO_NEWEST] = { "topo newest", "SELECT id, json FROM topo ORDER BY id DESC LIMIT 1" },
@@ -56,22 +60,16 @@ static const DbStatement store_statements[STMT_N] = {
                 "t0 < ?1 ORDER BY t0 LIMIT ?2) AND t1 < ?1" },
         [STMT_EXPIRE_CHUNK_ANY] = { "expire any chunk",
                 "DELETE FROM chunk WHERE seq IN (SELECT seq FROM chunk ORDER BY seq LIMIT ?)" },
-        [STMT_EXPIRE_CPU_1M] = { "expire cpu_1m", "DELETE FROM cpu_1m WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                  "min(id) FROM cpu_1m) / 8192 * 8192 + ?2 * 8192" },
-        [STMT_EXPIRE_PKG_1M] = { "expire pkg_1m", "DELETE FROM pkg_1m WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                  "min(id) FROM pkg_1m) / 8192 * 8192 + ?2 * 8192" },
-        [STMT_EXPIRE_SYS_1M] = { "expire sys_1m", "DELETE FROM sys_1m WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                  "min(id) FROM sys_1m) / 8192 * 8192 + ?2 * 8192" },
-        [STMT_EXPIRE_CPU_1H] = { "expire cpu_1h", "DELETE FROM cpu_1h WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                  "min(id) FROM cpu_1h) / 8192 * 8192 + ?2 * 8192" },
-        [STMT_EXPIRE_PKG_1H] = { "expire pkg_1h", "DELETE FROM pkg_1h WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                  "min(id) FROM pkg_1h) / 8192 * 8192 + ?2 * 8192" },
-        [STMT_EXPIRE_SYS_1H] = { "expire sys_1h", "DELETE FROM sys_1h WHERE id < ?1 * 8192 AND id < (SELECT "
-                                                  "min(id) FROM sys_1h) / 8192 * 8192 + ?2 * 8192" },
+        [STMT_EXPIRE_CPU_1M] = { "expire cpu_1m", EXPIRE_ROWS("cpu_1m") },
+        [STMT_EXPIRE_PKG_1M] = { "expire pkg_1m", EXPIRE_ROWS("pkg_1m") },
+        [STMT_EXPIRE_SYS_1M] = { "expire sys_1m", EXPIRE_ROWS("sys_1m") },
+        [STMT_EXPIRE_CPU_1H] = { "expire cpu_1h", EXPIRE_ROWS("cpu_1h") },
+        [STMT_EXPIRE_PKG_1H] = { "expire pkg_1h", EXPIRE_ROWS("pkg_1h") },
+        [STMT_EXPIRE_SYS_1H] = { "expire sys_1h", EXPIRE_ROWS("sys_1h") },
         [STMT_EXPIRE_EVENT] = { "expire event",
                 "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE t < ? ORDER BY t LIMIT 256)" },
         [STMT_CUT_EVENT] = { "cut event",
-                "DELETE FROM event WHERE id <= ?1 AND id < (SELECT min(id) FROM event) + ?2" },
+                "DELETE FROM event WHERE id < min(?1 + 1, (SELECT min(id) FROM event) + ?2)" },
         [STMT_EXPIRE_TOPO] = { "expire topo",
                 "DELETE FROM topo WHERE id < (SELECT min(m) FROM (SELECT min(topo) AS m FROM chunk UNION ALL"
                 " SELECT min(topo) FROM sys_1m UNION ALL SELECT min(topo) FROM sys_1h))" },

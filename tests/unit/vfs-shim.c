@@ -160,6 +160,7 @@ static int shim_close(sqlite3_file *f) {
 }
 
 static int shim_read(sqlite3_file *f, void *buf, int n, sqlite3_int64 at) {
+        vfs_shim.reads++;
         return real_of(f)->pMethods->xRead(real_of(f), buf, n, at);
 }
 

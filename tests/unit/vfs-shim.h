@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 typedef struct VfsShim {
-        uint64_t writes, bytes, syncs;
+        uint64_t reads, writes, bytes, syncs; /* bytes: written */
         int fail_write; /* SQLITE_FULL, SQLITE_IOERR_WRITE: what every write and truncation gives; 0: they
                            work */
         int fail_sync;
