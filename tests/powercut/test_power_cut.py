@@ -65,7 +65,8 @@ class PowerCut(unittest.TestCase):
         image = self.path("empty.img")
         with open(image, "wb") as f:
             f.truncate(IMAGE_BYTES)
-        run("mkfs.ext4", "-q", "-F", "-b", "4096", "-J", "size=4", "-E", "lazy_itable_init=0,lazy_journal_init=0", image)
+        run("mkfs.ext4", "-q", "-F", "-b", "4096", "-J", "size=4",
+            "-E", "lazy_itable_init=0,lazy_journal_init=0", image)
         self.disk = subprocess.Popen([CUTDISK, image, self.path("fuse"), self.path("cuts"), self.progress, str(one_in),
                                       str(cuts), str(seed)])
         end = time.monotonic() + 10
@@ -80,9 +81,9 @@ class PowerCut(unittest.TestCase):
         run("umount", self.path("fuse"))
         self.assertEqual(self.disk.wait(10), 0)
         self.disk = None
-        images = glob.glob(self.path("cuts", "*.img"))
-        number = re.compile(r"cut-(\d+)-(\d+)\.img$")
-        return [(p, int(number.search(p).group(2))) for p in sorted(images, key=lambda p: int(number.search(p).group(1)))]
+        numbers = re.compile(r"cut-(\d+)-(\d+)\.img$")
+        images = [(p, *map(int, numbers.search(p).groups())) for p in glob.glob(self.path("cuts", "*.img"))]
+        return [(p, appended) for p, _, appended in sorted(images, key=lambda i: i[1])]
 
     def mounted(self, image, look):
         """What look() makes of the file system after the power is back."""
@@ -126,7 +127,8 @@ class PowerCut(unittest.TestCase):
             worst = max(worst, appended - last)
             expired += first > 1
             os.unlink(image)
-        print("DurableHead=%d: %d cuts, at most %d s lost, %d after rows had expired" % (durable_s, len(images), worst, expired))
+        print("DurableHead=%d: %d cuts, at most %d s lost, %d after rows had expired"
+              % (durable_s, len(images), worst, expired))
         self.assertGreater(len(images), cuts // 2)
         self.assertGreater(expired, 0)
         return worst
@@ -143,8 +145,9 @@ class PowerCut(unittest.TestCase):
         self.begin(2, CUTS, 3)
         log = open(self.path("log"), "wb")
         started = time.time()
-        daemon = subprocess.Popen([CSTATED, "--config", os.devnull, "--db", self.path("fs", "store.db"), "--listen",
-                                   self.path("s"), "--interval", "100ms"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        daemon = subprocess.Popen([CSTATED, "--config", os.devnull, "--db", self.path("fs", "store.db"),
+                                   "--listen", self.path("s"), "--interval", "100ms"],
+                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                   env={**os.environ, "RUNTIME_DIRECTORY": self.path("run")})
         try:
             time.sleep(200)

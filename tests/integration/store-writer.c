@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the daemon does to its database, at speed:
+ * What the daemon does to its database, at speed, with ticks of a second each:
  *
- *     store-writer write DB RUNTIME PROGRESS TICKS DURABLE_S    appends ticks 1, 2, ... of a second each; PROGRESS
- *                                                               always holds how many store_append() has taken
- *     store-writer check DB RUNTIME                             opens it as the daemon would, compares every value
- *                                                               with what was appended, prints the first and the last tick
+ *     store-writer write DB RUNTIME PROGRESS TICKS DURABLE_S
+ *             appends ticks 1, 2, ...; PROGRESS always holds how many store_append() has taken
+ *     store-writer check DB RUNTIME
+ *             opens it as the daemon would, compares every value with what was appended, prints the first and the
+ *             last tick
+ *     store-writer fill DB RUNTIME CPUS TICKS
+ *             a history of a machine of so many CPUs, up to now
  */
 
 #include "tests/unit/test.h"
@@ -16,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cstated/num.h"
@@ -31,7 +35,8 @@ static int complain(const char *what, int error) {
         return 1;
 }
 
-static int open_store(const char *db, const char *runtime, uint64_t durable_s, Fixture *f, Store **ret) {
+static int open_store(
+        const char *db, const char *runtime, uint64_t durable_s, uint32_t n_cpus, Fixture *f, Store **ret) {
         StoreConfig c = STORE_CONFIG_INIT;
         int r;
 
@@ -41,7 +46,7 @@ static int open_store(const char *db, const char *runtime, uint64_t durable_s, F
         c.raw_retention_usec = 2 * 3600 * USEC_PER_SEC; /* so that rows go, too */
         r = store_open(&c, BASE_US, ret);
         if (r == 0) {
-                fixture_init(f, 4, 2, 1);
+                fixture_init(f, n_cpus, 2, 1);
                 r = store_set_machine(*ret, f->machine, BASE_US);
         }
         return r;
@@ -56,7 +61,7 @@ static int write_ticks(const char *db, const char *runtime, const char *progress
         appended = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*appended), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (appended == MAP_FAILED)
                 return complain(progress, -errno);
-        r = open_store(db, runtime, durable_s, &f, &s);
+        r = open_store(db, runtime, durable_s, 4, &f, &s);
         for (uint64_t i = 1; r == 0 && i <= n; i++) {
                 const char *problem;
 
@@ -81,7 +86,7 @@ static int check_ticks(const char *db, const char *runtime) {
         Fixture f;
         int r;
 
-        r = open_store(db, runtime, 0, &f, &s);
+        r = open_store(db, runtime, 0, 4, &f, &s);
         if (r != 0)
                 return complain(db, r < 0 ? r : -EPROTO);
         store_figures(s, &figures);
@@ -99,14 +104,31 @@ static int check_ticks(const char *db, const char *runtime) {
         return 0;
 }
 
+static int fill(const char *db, const char *runtime, uint32_t n_cpus, uint32_t n) {
+        Grid now = {((uint64_t) time(NULL) - n) * USEC_PER_SEC, USEC_PER_SEC, 0, 0};
+        Store *s = NULL;
+        Fixture f;
+        int r;
+
+        r = open_store(db, runtime, 0, n_cpus, &f, &s);
+        for (uint64_t i = 1; r == 0 && i <= n; i++)
+                r = store_append(s, grid_sample(&f, &now, i));
+        (void) store_close(s);
+        return r != 0 ? complain(db, r) : 0;
+}
+
 int main(int argc, char **argv) {
-        uint32_t n, durable_s;
+        uint32_t n, durable_s, n_cpus;
 
         if (argc == 7 && strcmp(argv[1], "write") == 0 && num_parse_u32(argv[5], &n) == 0 &&
                 num_parse_u32(argv[6], &durable_s) == 0)
                 return write_ticks(argv[2], argv[3], argv[4], n, durable_s);
         if (argc == 4 && strcmp(argv[1], "check") == 0)
                 return check_ticks(argv[2], argv[3]);
-        (void) fprintf(stderr, "store-writer write DB RUNTIME PROGRESS TICKS DURABLE_S | check DB RUNTIME\n");
+        if (argc == 6 && strcmp(argv[1], "fill") == 0 && num_parse_u32(argv[4], &n_cpus) == 0 &&
+                num_parse_u32(argv[5], &n) == 0)
+                return fill(argv[2], argv[3], n_cpus, n);
+        (void) fprintf(stderr, "store-writer write DB RUNTIME PROGRESS TICKS DURABLE_S | check DB RUNTIME |"
+                               " fill DB RUNTIME CPUS TICKS\n");
         return 2;
 }
