@@ -25,6 +25,10 @@ static double cpu_ms(void) {
         return (double) ts.tv_sec * 1e3 + (double) ts.tv_nsec * 1e-6;
 }
 
+static void print(const char *what, double ms, double budget_ms) {
+        printf("  %-44s %7.1f ms  budget %g%s", what, ms, budget_ms, ms <= budget_ms ? "" : " MISSED");
+}
+
 /* Runs it and says how many rows came, how long it took, and the longest slice. */
 static void query(World *w, const char *what, const char *text, double budget_ms) {
         char *copy = strdup(text);
@@ -59,8 +63,8 @@ static void query(World *w, const char *what, const char *text, double budget_ms
                 (void) query_free(q);
                 query_spec_deinit(&spec);
         }
-        printf("  %-44s %7.1f ms (budget %4.0f), %zu rows from %s, longest slice %.1f ms\n", what,
-                cpu_ms() - begin, budget_ms, rows, store_tier_name(info.tier), longest);
+        print(what, cpu_ms() - begin, budget_ms);
+        printf(", %zu rows from %s, longest slice %.1f ms\n", rows, store_tier_name(info.tier), longest);
         free(copy);
 }
 
@@ -88,8 +92,8 @@ static void compare(World *w, double budget_ms) {
                         collect_deinit(&c);
                 }
         }
-        printf("  %-44s %7.1f ms (budget %4.0f), %zu rows\n", "two windows of 1 h, all metrics, mean and sd",
-                cpu_ms() - begin, budget_ms, rows);
+        print("two windows of 1 h, all metrics, mean and sd", cpu_ms() - begin, budget_ms);
+        printf(", %zu rows\n", rows);
 }
 
 static void fill(World *w, size_t seconds) {
