@@ -23,6 +23,7 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUN = os.path.join(HERE, "..", "fakecpu", "run")
 RULES = os.path.join(HERE, "..", "..", "contrib", "prometheus", "cstated-rules.yml")
+GRAFANA = os.path.join(HERE, "..", "..", "contrib", "grafana", "cstated.json")
 CSTATED = os.environ.get("CSTATED", "cstated")
 STORY = 32
 AFTER = 40
@@ -100,11 +101,23 @@ def start(folder, port, prometheus_port):
     ]
 
 
+def ask_grafana(prometheus_port):
+    """What each panel of the Grafana dashboard would show: [[title, expression, values]]."""
+    with open(GRAFANA) as f:
+        panels = json.load(f)["panels"]
+    asked = []
+    for title, expression in ((p["title"], t["expr"]) for p in panels for t in p.get("targets", [])):
+        found = ask(prometheus_port, expression.replace("$__rate_interval", "20s").replace("$instance", ".*"))
+        asked.append([title, expression, [float(s["value"][1]) for s in found]])
+    return asked
+
+
 def look(port, prometheus_port):
     """What everybody says once the story has been told."""
     seen = {"watts": ask(prometheus_port, "rate(cstated_rapl_joules_total[30s])")}
     seen["busy"] = ask(prometheus_port, "package:cstated_busy:ratio_rate5m")
     seen["breaks"] = ask(prometheus_port, "package:cstated_idle_break_wakeups:rate5m")
+    seen["grafana"] = ask_grafana(prometheus_port)
     seen["alerts"] = get_json(prometheus_port, "/api/v1/alerts")["data"]["alerts"]
     seen["targets"] = get_json(prometheus_port, "/api/v1/targets")["data"]["activeTargets"]
     story = time.time() - (machine_seconds() - STORY)
@@ -185,6 +198,15 @@ class Prometheus(unittest.TestCase):
     def test_every_scrape_was_good(self):
         self.assertEqual([t["health"] for t in self.seen["targets"]], ["up"])
         self.assertEqual(self.seen["targets"][0]["lastError"], "")
+
+    def test_grafana_has_something_to_show(self):
+        for title, expression, values in self.seen["grafana"]:
+            self.assertTrue(values, "%s: %s" % (title, expression))
+        shown = {title: values for title, _, values in reversed(self.seen["grafana"])}
+        self.assertAlmostEqual(shown["Power"][0], 180 + 13.75, delta=4)
+        self.assertAlmostEqual(shown["Busy"][0], 0.03, delta=0.002)
+        self.assertEqual(shown["Unmitigated errata"], [0])
+        self.assertTrue(all(0 <= v <= 1.01 for v in shown["Deep idle: requested and granted"]))
 
     def test_the_alert_fires(self):
         firing = {(a["labels"]["alertname"], a["labels"].get("package")) for a in self.seen["alerts"] if a["state"] == "firing"}
