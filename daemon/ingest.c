@@ -124,13 +124,13 @@ static void log_source(const SourceStatus *s) {
                 s->error ? strerror(s->error) : "", s->hint[0] ? ": " : "", s->hint);
 }
 
-/* What is fine from the start is not worth a line. */
+/* What is fine from the start, and whole, is not worth a line. */
 static bool source_is_news(const Ingest *i, const SourceStatus *s) {
         for (uint32_t k = 0; i->has_status && k < i->status.n_sources; k++)
                 if (strcmp(i->status.sources[k].name, s->name) == 0)
                         return i->status.sources[k].state != s->state ||
                                i->status.sources[k].error != s->error;
-        return s->state != SOURCE_OK && s->state != SOURCE_DISABLED;
+        return s->state == SOURCE_OK ? s->error != 0 : s->state != SOURCE_DISABLED;
 }
 
 void ingest_check_store(Ingest *i) {

@@ -58,6 +58,9 @@ static void judge_source(Health *h, const SourceStatus *source) {
                 add_line(&h->problems, "source %s fails: %s", source->name, hint);
                 break;
         case SOURCE_OK:
+                if (source->error != 0)
+                        add_line(&h->notes, "source %s: %s", source->name, hint);
+                break;
         default:
                 break;
         }
@@ -101,6 +104,9 @@ static void judge(Health *h, Service *s, const StoreFigures *store) {
         if (store && store->events_dropped > 0)
                 add_line(&h->notes, "%llu events were not kept: too many of a kind in a minute",
                         (unsigned long long) store->events_dropped);
+        if (store && store->metrics_left_out > 0)
+                add_line(&h->notes, "%u columns are kept as samples only: the tables of minutes and hours are full",
+                        store->metrics_left_out);
         if (store && store->clock_ahead_us > 0)
                 add_line(&h->notes,
                         "the clock went forward by %llu h: nothing expires by age before it has kept to that for a day",

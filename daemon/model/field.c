@@ -4,6 +4,7 @@
  * so a layout and the entity counts say everything about a frame's, a sample's or a chunk's shape.
  */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,11 @@ static const FieldSpec field_table[FIELD_N] = {
         FIELD_TABLE(X)
 #undef X
 };
+
+/* No machine has them all, but none can have more: layout_add() then never finds a layout full. */
+#define FIELDS_BY_STATE (FIELD_IDLE_REJECTED - FIELD_IDLE_TIME + 1 + FIELD_WAKE_IMMEDIATE - FIELD_TRACE_ENTRIES + 1)
+static_assert(FIELD_N - 1 + FIELDS_BY_STATE * (IDLE_STATES_MAX - 1) + SLEEP_BUCKETS - 1 <= LAYOUT_COLUMNS_MAX,
+        "a layout has room for every column there is");
 
 const FieldSpec *field_spec(FieldId id) {
         return &field_table[id];

@@ -49,6 +49,7 @@ typedef struct CpuidleSource {
         uint32_t n_cpus, n_states; /* n_states: of the longest list */
         uint64_t n_turns, n_new_turns; /* of all instances, of this one */
         bool has[CPUIDLE_REJECTED + 1]; /* the kernel has such files */
+        bool full; /* no room for another list: a machine read anew would be the same, so nothing asks for it */
         uint32_t offsets[CPUIDLE_REJECTED + 1][IDLE_STATES_MAX]; /* in a tick, UINT32_MAX: no such column */
         uint32_t offset_ns, offset_stat_idle;
         uint64_t jiffy_ns;
@@ -130,6 +131,7 @@ static int cpuidle_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, 
         s->sysfs = sysfs;
         s->n_cpus = m->n_cpus;
         s->n_states = (uint32_t) n_states;
+        s->full = m->n_idle_sets == MACHINE_IDLE_SETS_MAX;
         s->cpus = calloc(s->n_cpus, sizeof(*s->cpus));
         s->slots = malloc((size_t) s->n_cpus * s->n_states * sizeof(*s->slots));
         if (!s->cpus || !s->slots) {
@@ -280,7 +282,7 @@ static int cpu_read_seldom(CpuidleSource *s, const Machine *m, uint32_t cpu) {
                                 CPUIDLE_REJECTED, false, &slot->rejected);
                 if (cpuidle_slot_read(slot, &s->budget, s->sysfs, m->cpus[cpu].id, k, CPUIDLE_DISABLE, false,
                             &disable) == 0 &&
-                        (disable != 0) != m->idle_sets[m->cpus[cpu].idle_set].states[k].disabled)
+                        !s->full && (disable != 0) != m->idle_sets[m->cpus[cpu].idle_set].states[k].disabled)
                         changed = 1;
         }
         return changed;
@@ -288,7 +290,7 @@ static int cpu_read_seldom(CpuidleSource *s, const Machine *m, uint32_t cpu) {
 
 /* A CPU comes online before its idle states do: 1 where they are there now. */
 static int cpu_look_again(CpuidleSource *s, const Machine *m, uint32_t cpu) {
-        if (s->n_new_turns >= LOOK_AGAIN && (s->n_turns + cpu) % IN_TURNS != 0)
+        if (s->full || (s->n_new_turns >= LOOK_AGAIN && (s->n_turns + cpu) % IN_TURNS != 0))
                 return 0;
         return sysfs_exists(s->sysfs, "sys/devices/system/cpu/cpu%u/cpuidle/state0/usage", m->cpus[cpu].id);
 }

@@ -127,8 +127,12 @@ static int ensure_metric(Store *s, FieldId field, const char *state, double scal
         sqlite3_stmt *q = NULL;
         int r;
 
-        if (rollup_find(t, field, state, scale) >= 0 || t->n >= ROLLUP_METRICS_MAX)
+        if (rollup_find(t, field, state, scale) >= 0)
                 return 0;
+        if (t->n >= ROLLUP_METRICS_MAX) {
+                s->figures.metrics_left_out++;
+                return 0;
+        }
         (void) snprintf(m.state, sizeof(m.state), "%s", state);
         metric_name(t, field, state, m.column, sizeof(m.column));
         r = db_errno(sqlite3_prepare_v2(s->db, text, -1, &q, NULL));
@@ -181,6 +185,7 @@ int rollup_ensure_metrics(Store *s, const StoreMachine *m) {
 
         if (s->metrics_topo == m->topo)
                 return 0;
+        s->figures.metrics_left_out = 0;
         for (unsigned i = 0; i < ROLLUP_SCOPES; i++)
                 before[i] = s->rollups.tables[i].n;
         for (size_t i = 0; r == 0 && i < m->layout.n_columns; i++)

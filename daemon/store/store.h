@@ -102,6 +102,7 @@ typedef struct StoreFigures {
         char head_problem[160];   /* why the open minute is in memory only, "" if it is a file */
         uint64_t bytes_written;   /* by us since start, for bytes an hour */
         StoreTierFigures tier[3];
+        uint32_t metrics_left_out; /* columns that the tables of minutes and hours have no room for */
         uint64_t clock_ahead_us;  /* by which the clock went forward, while retention by age does not believe it */
         char moved_aside[256];    /* name of a damaged file moved away at open, "" if none */
 } StoreFigures;

@@ -186,7 +186,7 @@ FieldId field_from_name(const char *name);
  * fields last, each with one value for every entity of the field's scope, in the machine's order. Value of column c,
  * entity e: values[column[c].offset + e].
  */
-#define LAYOUT_COLUMNS_MAX 256
+#define LAYOUT_COLUMNS_MAX 288 /* all fields with all their instances: asserted in field.c */
 #define IDLE_STATES_MAX 16 /* the kernel has up to 10 (CPUIDLE_STATE_MAX) today */
 #define SLEEP_BUCKETS 32   /* bucket b: sleeps of [2^b, 2^(b+1)) ns; the last one is open */
 

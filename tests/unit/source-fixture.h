@@ -13,7 +13,7 @@ typedef struct SourceFixture {
         Source *source; /* NULL: the probe gave none */
         SourceStatus status;
         Tick *tick;
-        CpuActivity activity[64];
+        CpuActivity activity[80];
         uint32_t asked; /* of every CPU, by us, in the turn before */
         SourceTurn turn;
 } SourceFixture;

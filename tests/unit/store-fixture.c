@@ -94,6 +94,29 @@ Machine *fixture_machine(uint32_t n_cpus, uint32_t n_packages, uint32_t generati
         return m;
 }
 
+Machine *fixture_fullest_machine(void) {
+        Machine *m = fixture_machine(4, 1, 1);
+
+        free(m->idle_sets);
+        m->n_idle_sets = 2;
+        m->idle_sets = fixture_alloc(2, sizeof(*m->idle_sets));
+        for (unsigned set = 0; set < 2; set++) {
+                m->idle_sets[set].n_states = IDLE_STATES_MAX;
+                for (unsigned i = 0; i < IDLE_STATES_MAX; i++) {
+                        (void) snprintf(m->idle_sets[set].states[i].name, sizeof(m->idle_sets[set].states[i].name),
+                                "%c%u", set ? 'E' : 'P', i);
+                        m->idle_sets[set].states[i].mwait_hint = -1;
+                        m->cpus[set * 2].idle_set = m->cpus[set * 2 + 1].idle_set = (uint16_t) set;
+                }
+        }
+        for (unsigned field = FIELD_NONE + 1; field < FIELD_N; field++)
+                for (unsigned i = 0; i < field_n_instances((FieldId) field); i++)
+                        if (field_spec((FieldId) field)->kind != FIELD_DERIVED)
+                                (void) layout_add(&m->layout, (FieldId) field, (uint8_t) i);
+        layout_finish(&m->layout);
+        return m;
+}
+
 int64_t fixture_value(uint64_t seq, size_t slot) {
         uint64_t x = (seq * 0x9e3779b97f4a7c15u) ^ (slot * 0xc2b2ae3d27d4eb4fu);
 
@@ -108,7 +131,11 @@ Reason fixture_reason(uint64_t seq, size_t slot) {
 }
 
 void fixture_init(Fixture *f, uint32_t n_cpus, uint32_t n_packages, uint32_t generation) {
-        *f = (Fixture){.machine = fixture_machine(n_cpus, n_packages, generation)};
+        fixture_init_machine(f, fixture_machine(n_cpus, n_packages, generation));
+}
+
+void fixture_init_machine(Fixture *f, Machine *m) {
+        *f = (Fixture){.machine = m};
         sample_layout(f->machine, &f->layout);
         f->sample = (Sample){
                 .machine = f->machine,

@@ -219,6 +219,49 @@ static void test_c11_lists_differ(void **state) {
         assert_int_equal(f->status.state, SOURCE_OK);
 }
 
+/* More lists than a machine holds: the others are shown with one like theirs, or none; that is said. */
+static void test_many_lists(void **state) {
+        SourceFixture *f = *state;
+
+        fixture_write(&f->fixture, "0-69\n", CPU "/online");
+        for (unsigned cpu = 0; cpu < 70; cpu++) {
+                intel_cpu(&f->fixture, cpu);
+                if (cpu < 68)
+                        fixture_state(&f->fixture, cpu, 1, "C1", "MWAIT 0x00", 2 + cpu, 2);
+                else
+                        fixture_write(&f->fixture, "1\n", CPU "/cpu%u/cpuidle/state2/disable", cpu);
+        }
+        source_fixture_start(f, &source_ops_cpuidle);
+        assert_int_equal(f->status.state, SOURCE_OK);
+        assert_int_equal(f->status.error, EOVERFLOW);
+        assert_non_null(strstr(f->status.hint, "more than 64 different lists"));
+        assert_non_null(strstr(f->status.hint, "6 CPUs"));
+        assert_int_equal(f->machine->n_idle_sets, MACHINE_IDLE_SETS_MAX);
+        assert_int_equal(f->machine->cpus[63].idle_set, 63);
+        assert_int_equal(f->machine->cpus[64].idle_set, UINT16_MAX);
+        assert_int_equal(f->machine->cpus[69].idle_set, 0);
+        assert_int_equal(source_fixture_turn(f, 0), 0);
+        assert_int_equal(reason(f, FIELD_IDLE_TIME, 2, 69), REASON_NONE);
+        assert_int_equal(reason(f, FIELD_IDLE_TIME, 2, 64), REASON_NOT_APPLICABLE);
+}
+
+static void test_more_states_than_are_kept(void **state) {
+        SourceFixture *f = *state;
+
+        fixture_write(&f->fixture, "0\n", CPU "/online");
+        for (unsigned k = 0; k < IDLE_STATES_MAX; k++)
+                fixture_state(&f->fixture, 0, k, k ? "Cx" : "POLL", "", k, k);
+        source_fixture_start(f, &source_ops_cpuidle);
+        assert_int_equal(f->status.error, 0);
+        source_fixture_stop(f);
+        fixture_state(&f->fixture, 0, IDLE_STATES_MAX, "Cx", "", 100, 100);
+        source_fixture_start(f, &source_ops_cpuidle);
+        assert_int_equal(f->status.state, SOURCE_OK);
+        assert_int_equal(f->status.error, EOVERFLOW);
+        assert_non_null(strstr(f->status.hint, "more than 16 idle states"));
+        assert_int_equal(f->machine->idle_sets[0].n_states, IDLE_STATES_MAX);
+}
+
 static void test_cpu_vanishes_and_returns(void **state) {
         SourceFixture *f = *state;
 
@@ -313,6 +356,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_sleeper_keeps_its_clock, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_busy_is_not_asleep, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_c11_lists_differ, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_many_lists, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_more_states_than_are_kept, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_cpu_vanishes_and_returns, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_switched_off_state_is_a_new_machine, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_rejected_in_turns, setup, teardown),

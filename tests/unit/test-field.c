@@ -64,6 +64,21 @@ static void test_derived_last(void **state) {
         assert_int_equal(layout_find(&l, FIELD_SELF_READS, 0)->offset, 10);
 }
 
+/* Whatever a machine has: there is a column for it. */
+static void test_a_layout_is_never_full(void **state) {
+        Layout l = { .n_entities = { 1, 1, 1, 1, 1 } };
+        size_t n = 0;
+
+        for (unsigned f = FIELD_NONE + 1; f < FIELD_N; f++)
+                for (unsigned i = 0; i < field_n_instances((FieldId) f); i++, n++)
+                        assert_non_null(layout_add(&l, (FieldId) f, (uint8_t) i));
+        layout_finish(&l);
+        assert_int_equal(l.n_values, n);
+        for (unsigned f = FIELD_NONE + 1; f < FIELD_N; f++)
+                for (unsigned i = 0; i < field_n_instances((FieldId) f); i++)
+                        assert_non_null(layout_find(&l, (FieldId) f, (uint8_t) i));
+}
+
 static void test_instances(void **state) {
         char name[16];
 
@@ -87,6 +102,7 @@ int main(void) {
                 cmocka_unit_test(test_scopes),
                 cmocka_unit_test(test_layout_offsets),
                 cmocka_unit_test(test_derived_last),
+                cmocka_unit_test(test_a_layout_is_never_full),
                 cmocka_unit_test(test_instances),
         };
 

@@ -290,6 +290,52 @@ static void test_merge_is_exact(void **state) {
         assert_int_equal(all.max, v[99]);
 }
 
+/* A machine that has everything: ticks are whole, and of the minutes what fits, which is said. */
+static void test_fullest_machine(void **state) {
+        Context *c = *state;
+        FieldId all[FIELD_N];
+        StoreScanSpec spec = {.end_us = INT64_MAX, .fields = all};
+        const uint64_t base = 1700000040ULL * USEC_PER_SEC;
+        const StoreBlock *b;
+        StoreFigures figures;
+        StoreReader *r;
+        StoreScan *scan;
+        uint64_t n = 0;
+        Fixture f;
+        Store *s;
+
+        for (unsigned i = FIELD_NONE + 1; i < FIELD_N; i++)
+                all[spec.n_fields++] = (FieldId) i;
+        fixture_init_machine(&f, fixture_fullest_machine());
+        s = context_store(c);
+        assert_int_equal(store_set_machine(s, f.machine, base), 0);
+        for (uint64_t i = 1; i <= 180; i++)
+                assert_int_equal(store_append(s, fixture_sample(&f, base, i)), 0);
+        store_figures(s, &figures);
+        assert_false(figures.degraded);
+        assert_in_range(figures.metrics_left_out, 1, 60);
+        assert_int_equal(context_sql(c, "SELECT count(*) FROM cpu_1m"), 4 * 3);
+        r = context_reader(c, s);
+        assert_int_equal(store_scan_new(r, &spec, &scan), 0);
+        while (store_scan_next(scan, &b) > 0)
+                for (size_t i = 0; i < b->n; i++, n++)
+                        for (size_t k = 0; k < b->layout->n_columns; k++) {
+                                const LayoutColumn *to = &b->layout->columns[k];
+                                size_t slot = layout_find(&f.layout, to->field, to->instance)->offset;
+
+                                if (b->layout->n_entities[field_spec(to->field)->scope] == 0)
+                                        continue;
+                                assert_int_equal(b->reasons[to->offset * b->n + i], fixture_reason(n + 1, slot));
+                                assert_int_equal(b->values[to->offset * b->n + i],
+                                        fixture_reason(n + 1, slot) ? 0 : fixture_value(n + 1, slot));
+                        }
+        assert_int_equal(n, 180);
+        (void) store_scan_free(scan);
+        (void) store_reader_close(r);
+        (void) store_close(s);
+        fixture_deinit(&f);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 CONTEXT_TEST(test_minutes_and_hours),
@@ -297,6 +343,7 @@ int main(void) {
                 CONTEXT_TEST(test_minute_lived_twice),
                 CONTEXT_TEST(test_missing_rollups_come_back),
                 CONTEXT_TEST(test_machine_changes_columns),
+                CONTEXT_TEST(test_fullest_machine),
                 cmocka_unit_test(test_merge_is_exact),
         };
 
