@@ -130,6 +130,15 @@ static bool is_settled_query(const Query *q) {
         return false;
 }
 
+/* Whether the spread of rows is of use: a wider scope cannot know how its members moved together. */
+static bool rows_have_spread(const Query *q) {
+        bool own = q->plan.n_series == 0; /* a machine is yet to come */
+
+        for (size_t i = 0; i < q->plan.n_series && !own; i++)
+                own = q->plan.series[i].is_own;
+        return q->spread && (own || !q->spec->has_scope);
+}
+
 /* Opens the scan of the tier and looks at its first block. */
 static int query_open(Query *q, StoreTier tier) {
         StoreScanSpec scan = {
@@ -141,6 +150,10 @@ static int query_open(Query *q, StoreTier tier) {
         };
         int r;
 
+        if (!rows_have_spread(q))
+                scan.no_spread = ~0u;
+        else if (q->spec->has_scope)
+                scan.no_spread = ~(1u << q->spec->scope);
         q->info.tier = tier;
         feed_deinit(&q->feed);
         q->block = NULL;
@@ -224,16 +237,20 @@ static int check_newest(Query *q, QueryError *error) {
 
 static int query_begin(Query *q, QueryError *error) {
         TierChoice choice;
+        StoreTier tier;
         int r;
 
         r = query_survey(q, error);
         if (r != 0)
                 return r;
-        r = tier_choose(q->reader, q->spec, q->plan.n_members, &choice);
+        r = tier_choose(q->reader, q->spec, &choice);
         if (r == 0)
                 r = query_open(q, choice.tier);
-        if (r == 0 && tier_dearer(&choice, q->spec, q->plan.n_members, q->tick_us))
-                r = query_open(q, choice.cheaper);
+        if (r == 0) {
+                tier = tier_affordable(&choice, q->spec, q->plan.n_members, rows_have_spread(q), q->tick_us);
+                if (tier != choice.tier)
+                        r = query_open(q, tier);
+        }
         if (r == -E2BIG)
                 return too_many_series(error);
         if (r < 0)

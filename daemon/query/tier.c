@@ -3,8 +3,7 @@
  * The choice of a tier. A step below a minute needs raw ticks; from a minute on rollups do, and are taken
  * where the window is long or raw ticks have expired. Where no tier reaches back to the start the one that
  * reaches furthest is taken, and `gaps` says what is missing. What rows of that tier do not cover at the window's ends
- * comes from finer ones (feed.c). Costs are counted in values to be added up,
- * measured at 2-4 ns each.
+ * comes from finer ones (feed.c). Costs are counted in values of ticks to be added up, measured at 2-4 ns each.
  */
 
 #include <errno.h>
@@ -18,9 +17,11 @@
 
 #define MINUTE_US      (60 * USEC_PER_SEC)
 #define HOUR_US        (3600 * USEC_PER_SEC)
-#define RAW_VALUES_MAX 120000000.0 /* a third of a second */
-#define TICK_VALUES    64         /* what fetching a tick costs, in values */
-#define ROW_BYTES      160        /* of a reply's row, at most, usually */
+#define VALUES_MAX     120000000.0 /* a third of a second */
+#define TICK_VALUES    64          /* what fetching a tick costs, in values */
+#define CELL_VALUES    60          /* a rollup's sum and count: two columns of a wide row */
+#define SPREAD_VALUES  70          /* and its m2, min and max */
+#define ROW_BYTES      160         /* of a reply's row, at most, usually */
 
 /* Of ticks, or of the ends of rows; 0: the tier is empty. */
 typedef struct Bounds {
@@ -47,7 +48,7 @@ uint64_t tier_length_us(StoreTier tier) {
         return tier == TIER_1H ? HOUR_US : tier == TIER_1M ? MINUTE_US : 0;
 }
 
-int tier_choose(StoreReader *r, const QuerySpec *q, size_t n_slots, TierChoice *ret) {
+int tier_choose(StoreReader *r, const QuerySpec *q, TierChoice *ret) {
         uint64_t window = q->end_us - q->start_us, first = UINT64_MAX;
         StoreTier tier = TIER_RAW, limit = coarsest(q);
         Bounds bounds[3];
@@ -77,16 +78,36 @@ int tier_choose(StoreReader *r, const QuerySpec *q, size_t n_slots, TierChoice *
         if (tier == TIER_1M && limit == TIER_1H && window >= 48 * HOUR_US && q->step_us % HOUR_US == 0 &&
                 tier_covers(&bounds[TIER_1H], first, 2 * HOUR_US))
                 tier = TIER_1H;
-        ret->tier = ret->cheaper = tier;
-        if (tier < limit && tier_covers(&bounds[tier + 1], first, 2 * tier_length_us((StoreTier) (tier + 1))))
-                ret->cheaper = (StoreTier) (tier + 1);
+        *ret = (TierChoice){.tier = tier};
+        for (unsigned t = TIER_1M; t <= (unsigned) limit; t++)
+                ret->answers[t] = tier_covers(&bounds[t], first, 2 * tier_length_us((StoreTier) t));
         return 0;
 }
 
-bool tier_dearer(const TierChoice *c, const QuerySpec *q, size_t n_slots, uint64_t tick_us) {
-        return c->cheaper != c->tier && tick_us > 0 &&
-               (double) (q->end_us - q->start_us) / (double) tick_us * (double) (n_slots + TICK_VALUES) >
-                       RAW_VALUES_MAX;
+static double tier_cost(StoreTier tier, const QuerySpec *q, size_t n_slots, bool spread, uint64_t tick_us) {
+        double rows = (double) (q->end_us - q->start_us) / (double) (tier_length_us(tier) ?: tick_us);
+        double cell = tier == TIER_RAW ? 1 : CELL_VALUES + (spread ? SPREAD_VALUES : 0);
+
+        return rows * ((double) n_slots * cell + TICK_VALUES);
+}
+
+StoreTier tier_affordable(
+        const TierChoice *c, const QuerySpec *q, size_t n_slots, bool spread, uint64_t tick_us) {
+        StoreTier best = c->tier;
+        double least;
+
+        if (tick_us == 0)
+                return best;
+        least = tier_cost(best, q, n_slots, spread, tick_us);
+        for (unsigned t = best + 1; t <= TIER_1H && least > VALUES_MAX; t++) {
+                double cost = tier_cost((StoreTier) t, q, n_slots, spread, tick_us);
+
+                if (!c->answers[t] || cost >= least)
+                        continue;
+                best = (StoreTier) t;
+                least = cost;
+        }
+        return best;
 }
 
 uint64_t tier_tick_us(const StoreBlock *b) {

@@ -9,16 +9,18 @@
 #include "query/query.h"
 
 typedef struct TierChoice {
-        StoreTier tier, cheaper; /* cheaper == tier: there is none */
+        StoreTier tier;
+        bool answers[3]; /* whether a tier's rows are short enough for the step and reach back as far */
 } TierChoice;
 
-/* n_slots: values the query adds up of each tick. */
-int tier_choose(StoreReader *r, const QuerySpec *spec, size_t n_slots, TierChoice *ret);
+int tier_choose(StoreReader *r, const QuerySpec *spec, TierChoice *ret);
 /*
- * True where the chosen tier turns out too dear, now that the length of a tick is known, and a cheaper one
- * exists.
+ * The tier to take, now that the length of a tick is known (0: it is not): the chosen one, or the finest that can be
+ * afforded where that one cannot, or the cheapest. n_slots: values the query adds up of each tick; spread: rows are
+ * read with theirs.
  */
-bool tier_dearer(const TierChoice *c, const QuerySpec *spec, size_t n_slots, uint64_t tick_us);
+StoreTier tier_affordable(
+        const TierChoice *c, const QuerySpec *spec, size_t n_slots, bool spread, uint64_t tick_us);
 /* Length of a tier's rows, 0 of ticks. */
 uint64_t tier_length_us(StoreTier tier);
 /* Usual length of the block's ticks: the median. */

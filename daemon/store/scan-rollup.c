@@ -25,6 +25,10 @@ static bool wanted(const StoreScan *s, FieldId field) {
         return false;
 }
 
+static bool wants_spread(const StoreScan *s, FieldId field) {
+        return rollup_has_spread(field) && !(s->spec.no_spread & 1u << field_spec(field)->scope);
+}
+
 /* SELECT id, n, and the wanted metrics' cells; none where the table has no wanted metric. */
 static int prepare_select(StoreScan *s, RollupScope scope) {
         const RollupTable *t = &s->tables.tables[scope];
@@ -39,7 +43,7 @@ static int prepare_select(StoreScan *s, RollupScope scope) {
         sqlite3_str_appendall(text, "SELECT id, n");
         for (size_t i = 0; i < t->n; i++) {
                 const char *c = t->metrics[i].column;
-                bool spread = rollup_has_spread(t->metrics[i].field);
+                bool spread = wants_spread(s, t->metrics[i].field);
 
                 s->positions[scope][i] = -1;
                 if (!wanted(s, t->metrics[i].field))
@@ -208,8 +212,8 @@ static void take_row(StoreScan *s, RollupScope scope, sqlite3_stmt *q, size_t n,
                         continue;
                 position = find_position(s, scope, c, field_is_by_state(c->field) ? set : 0, &finders[k]);
                 if (position >= 0)
-                        rollup_read_cell(q, position, ticks, rollup_has_spread(c->field), &cell);
-                put_cell(s, (c->offset + entity[own]) * n + i, &cell, rollup_has_spread(c->field));
+                        rollup_read_cell(q, position, ticks, wants_spread(s, c->field), &cell);
+                put_cell(s, (c->offset + entity[own]) * n + i, &cell, wants_spread(s, c->field));
         }
 }
 

@@ -127,6 +127,7 @@ typedef struct StoreScanSpec {
         StoreTier tier;
         const FieldId *fields;     /* only these are decoded (all their instances) */
         size_t n_fields;
+        unsigned no_spread;        /* rollups: 1 << Scope of fields whose m2, min and max are not wanted */
 } StoreScanSpec;
 
 /* A run of ticks (raw) or rollup rows (1m, 1h) under one machine. Borrowed until the next call. */

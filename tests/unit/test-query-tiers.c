@@ -10,6 +10,7 @@
 
 #include "cstated/timespan.h"
 #include "query/query.h"
+#include "query/tier.h"
 #include "tests/unit/vfs-shim.h"
 #include "tests/unit/world.h"
 
@@ -219,6 +220,28 @@ static int teardown(void **state) {
         return 0;
 }
 
+/* A window that is too dear by ticks is asked of minutes, then of hours, where these are good enough for the step. */
+static void test_affordable(void **state) {
+        const TierChoice all = { .tier = TIER_RAW, .answers = { false, true, true } };
+        const TierChoice minutes = { .tier = TIER_RAW, .answers = { false, true, false } };
+        const TierChoice hours = { .tier = TIER_RAW, .answers = { false, false, true } };
+        QuerySpec hour = { .end_us = HOUR_US }, day = { .end_us = 24 * HOUR_US };
+
+        assert_int_equal(tier_affordable(&all, &hour, 12000, true, USEC_PER_SEC), TIER_RAW);
+        assert_int_equal(tier_affordable(&all, &day, 1300, true, USEC_PER_SEC), TIER_RAW);
+        assert_int_equal(tier_affordable(&all, &day, 12000, true, USEC_PER_SEC), TIER_1H);
+        assert_int_equal(tier_affordable(&hours, &day, 12000, true, USEC_PER_SEC), TIER_1H);
+        /* ten ticks a second: minutes are worth it, though not cheap */
+        assert_int_equal(tier_affordable(&minutes, &day, 12000, false, USEC_PER_SEC / 10), TIER_1M);
+        /* a tick in ten seconds: minutes with their spread would cost more */
+        assert_int_equal(tier_affordable(&minutes, &day, 100000, true, 10 * USEC_PER_SEC), TIER_RAW);
+        assert_int_equal(tier_affordable(&all, &day, 12000, true, 0), TIER_RAW);
+        assert_int_equal(tier_affordable(&(TierChoice) { .tier = TIER_1M, .answers = { false, true, true } }, &day,
+                                 12000, false, USEC_PER_SEC), TIER_1H);
+        assert_int_equal(
+                tier_affordable(&(TierChoice) { .tier = TIER_RAW }, &day, 12000, false, USEC_PER_SEC), TIER_RAW);
+}
+
 #define TIER_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -227,6 +250,7 @@ int main(void) {
                 TIER_TEST(test_spread),
                 TIER_TEST(test_minutes_in_memory),
                 TIER_TEST(test_changes),
+                cmocka_unit_test(test_affordable),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
