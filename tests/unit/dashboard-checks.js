@@ -23,6 +23,7 @@ async ({ api, charts, format, heatmap, now, series, timeframe }) => {
         [12804.4, '12 804'],
         [0.01, '0.010'],
         [0.0001, '1.0e-4'],
+        [-0.0001, '-1.0e-4'],
         [-0.25, '-0.250'],
         [-1500000, '-1 500 000'],
         [1e18, '1.000e+18'],
@@ -284,6 +285,12 @@ async ({ api, charts, format, heatmap, now, series, timeframe }) => {
         'a break tile of an interval without length',
         now.figures({ ...snapshot, interval_ms: null }).find(([key]) => key === 'wakeups_break')[3],
         null,
+    );
+    const breaks = (n, total) => now.storm({ interval_ms: 2000, system: { wakeups: { break: n, total } } });
+    is(
+        'a storm',
+        [breaks(400, 4000), breaks(400, 4001), breaks(199, 200), breaks(null, 9), breaks(0, 0)],
+        [true, false, false, false, false],
     );
     is(
         'cells',

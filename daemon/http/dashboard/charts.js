@@ -86,6 +86,7 @@ export function nameOf(s) {
 export function styleOf(s, i, all, stacked) {
     if (s.metric === 'wakeups_break') return { color: BREAK, width: 3, fill: true };
     if (s.metric === 'wakeups') return { color: '#7f7f7f', dash: [5, 3] };
+    if (s.metric === 'bzy_mhz') return { color: COLORS[1], dash: [4, 4], width: 2 };
     if (stacked) {
         if (s.metric === 'busy') return { color: BREAK, fill: true };
         const states = all.filter((x) => x.metric !== 'busy');

@@ -33,12 +33,13 @@ export function unitText(unit, rate) {
 export function number(value) {
     if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
     const size = Math.abs(value);
-    if (size >= 1e15) return value.toExponential(3);
-    if (size !== 0 && size < 0.0005) return value.toExponential(1);
+    const sign = value < 0 ? '\u2212' : '';
+    if (size >= 1e15) return sign + size.toExponential(3);
+    if (size !== 0 && size < 0.0005) return sign + size.toExponential(1);
     const text = size.toFixed(Number.isInteger(size) || size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3);
     const [whole, fraction] = text.split('.');
     const groups = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, THIN) : whole;
-    return (value < 0 ? '\u2212' : '') + groups + (fraction ? '.' + fraction : '');
+    return sign + groups + (fraction ? '.' + fraction : '');
 }
 
 export function withUnit(value, unit, rate) {

@@ -103,7 +103,7 @@ async function history() {
     return refreshOf(frame) || Infinity;
 }
 
-const jobs = { status, cpu, snapshot, labels, history };
+const jobs = { cpu, status, snapshot, labels, history };
 
 // One turn: everything that is due, one after the other. What failed is due again when the daemon has rested.
 async function turn() {

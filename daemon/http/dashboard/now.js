@@ -4,6 +4,8 @@
 import { byId, el, replace, table } from './dom.js';
 import { bytes, duration, instant, number, reasonText, unitText } from './format.js';
 
+const STORM_RATE = 100, // of [Events] BreakRate= and BreakShare=, as shipped
+    STORM_SHARE = 0.1;
 const DEEPEST = (ids, from) => [...ids].reverse().find((id) => from[id] !== undefined && from[id] !== null);
 
 // A number, or '-' that says why; both as one element.
@@ -57,11 +59,18 @@ export function figures(snapshot) {
     ];
 }
 
+// Some breaks are noise. A storm is what the daemon's own event takes for one: many, and a good part of all wakeups.
+export function storm(snapshot) {
+    const w = snapshot.system.wakeups ?? {},
+        seconds = (snapshot.interval_ms ?? 0) / 1000;
+    return seconds > 0 && w.break / seconds >= STORM_RATE && w.break >= STORM_SHARE * (w.total ?? 0);
+}
+
 export function showFigures(snapshot, utc) {
     replace(
         byId('figures'),
         figures(snapshot).map(([key, title, unit, v, reason]) => {
-            const alarm = key === 'wakeups_break' && v > 0;
+            const alarm = key === 'wakeups_break' && storm(snapshot);
             return el(
                 'div',
                 { class: alarm ? 'tile alarm' : 'tile', 'data-key': key },
@@ -85,9 +94,11 @@ export function showStatus(status, utc) {
     replace(byId('health'), status.health === 'ok' ? '\u2713 ok' : '\u26a0 ' + status.health);
     replace(byId('host'), status.host ?? '');
     document.title = `${status.health === 'ok' ? '' : '\u26a0 '}${status.host ?? 'cstated'} \u2013 cstated`;
+    // Errata stand above with their advice, once who the CPUs are is known.
+    const told = byId('erratum-alarm').children.length > 0;
     replace(
         byId('problems'),
-        status.problems.map((p) => el('li', null, p)),
+        status.problems.filter((p) => !told || !p.startsWith('erratum ')).map((p) => el('li', null, p)),
     );
     replace(
         byId('notes'),
