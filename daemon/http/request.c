@@ -179,6 +179,16 @@ static enum MHD_Result answer_file(struct MHD_Connection *mhd, const char *metho
         return queue_static(mhd, MHD_HTTP_OK, f, f->n_body);
 }
 
+/*
+ * Any page in the world may have a browser send requests to its owner's ports, and so through a bridge of his to the
+ * unix socket: what the browser says another site sent is not his, and writes nothing.
+ */
+static bool from_another_site(struct MHD_Connection *mhd) {
+        const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
+
+        return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+}
+
 static enum MHD_Result answer(
         Http *h, struct MHD_Connection *mhd, const char *url, const char *method, Exchange *x) {
         QueryParam params[API_PARAMS_MAX];
@@ -189,7 +199,7 @@ static enum MHD_Result answer(
                 .accept = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT),
                 .body = x->body,
                 .n_body = x->n_body,
-                .local = x->connection->local,
+                .local = x->connection->local && !from_another_site(mhd),
         };
         const DashboardFile *file = dashboard_find(url);
         enum MHD_Result result;

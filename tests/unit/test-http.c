@@ -250,6 +250,14 @@ static void test_exchange(void **state) {
         (void) hear(&b, fd, buf, sizeof(buf), "{}\n");
         assert_string_equal(last_method, "POST");
         assert_string_equal(last_body, "hello");
+        assert_true(last_local);
+        /* a page of another site, through a bridge to the socket */
+        say(fd, "POST /x HTTP/1.1\r\nHost: a\r\nSec-Fetch-Site: cross-site\r\nContent-Length: 5\r\n\r\nhello");
+        (void) hear(&b, fd, buf, sizeof(buf), "{}\n");
+        assert_false(last_local);
+        say(fd, "POST /x HTTP/1.1\r\nHost: a\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 5\r\n\r\nhello");
+        (void) hear(&b, fd, buf, sizeof(buf), "{}\n");
+        assert_true(last_local);
         (void) close(fd);
         run_until_connections(&b, 0);
         fd = client_tcp(&b);
