@@ -55,6 +55,25 @@ static bool cpu_wanted(const SnapshotOptions *o, json_t *snapshot, json_t *cpu) 
         return false;
 }
 
+/* No CPU of --cpu is here: exit status of that, with a message that says which are. */
+static int none_wanted(const SnapshotOptions *o, json_t *snapshot) {
+        json_t *cpus = json_object_get(snapshot, "cpus"), *cpu;
+        _cleanup_free_ uint32_t *ids = calloc(json_array_size(cpus) + 1, sizeof(*ids));
+        _cleanup_free_ char *list = NULL;
+        size_t i;
+
+        if (!ids)
+                return CTL_EXIT_FAILURE;
+        json_array_foreach(cpus, i, cpu) {
+                if (cpu_wanted(o, snapshot, cpu))
+                        return CTL_EXIT_OK;
+                ids[i] = (uint32_t) json_integer_value(json_object_get(cpu, "cpu"));
+        }
+        list = num_format_cpulist(ids, json_array_size(cpus));
+        ctl_error("--cpu: no CPU of \"%s\" is online here: there are %s", o->cpus, list ?: "none");
+        return CTL_EXIT_NO_DATA;
+}
+
 static char separator(const SnapshotOptions *o) {
         return o->format == SNAPSHOT_CSV ? ',' : '\t';
 }
@@ -136,8 +155,10 @@ static int print_cpus(const SnapshotOptions *o, const ColumnSet *set, json_t *sn
 
 int snapshot_print(const SnapshotOptions *o, json_t *snapshot, bool first, FILE *out) {
         ColumnSet *set;
-        int r = CTL_EXIT_OK;
+        int r = o->cpus ? none_wanted(o, snapshot) : CTL_EXIT_OK;
 
+        if (r != CTL_EXIT_OK)
+                return r;
         if (o->format == SNAPSHOT_JSON) {
                 (void) json_dumpf(snapshot, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
                 (void) fputc('\n', out);

@@ -76,7 +76,9 @@ const MetricSpec metric_catalogue[] = {
                 .denominator = FIELD_IDLE_NS, .factor = PERCENT_S_PER_NS, .alt_numerator = FIELD_TRACE_NS,
                 .alt_method = "idletrace", .flags = METRIC_SETTLED,
                 .sources = "cpuidle,idletrace",
-                .help = "Share of the time in this state as the kernel asked for it; counted when a sleep ends." },
+                .help = "Share of the time in this state as the kernel asked for it; counted when a sleep ends."
+                        " Of several CPUs the mean over those that have the state: C8% and C10% of a hybrid machine"
+                        " are the P cores' alone." },
 
         { "c1", "CPU%c1", RESIDENCY(CPU, C1, C1_SPAN),
                 .help = "Share of the time in C1, by its counter or as what C0 and the core's deep states leave." },

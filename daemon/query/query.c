@@ -10,8 +10,10 @@
  */
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "cstated/macro.h"
+#include "cstated/num.h"
 #include "cstated/timespan.h"
 #include "model/metric.h"
 
@@ -193,6 +195,33 @@ static bool has_offline(const Machine *m, const QuerySpec *spec) {
         return false;
 }
 
+static int compare_ids(const void *a, const void *b) {
+        uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+
+        return x < y ? -1 : x > y;
+}
+
+/* A filter by kernel ids names none of the machine's: says which there are. Memory may fail, then without. */
+static void no_such(const Machine *m, Scope scope, QueryError *error) {
+        uint32_t n = machine_n_entities(m, scope);
+        _cleanup_free_ uint32_t *ids = calloc(n + 1, sizeof(*ids));
+        _cleanup_free_ char *list = NULL;
+        size_t k = 0;
+
+        for (uint32_t i = 0; ids && i < n; i++)
+                ids[i] = scope == SCOPE_CPU    ? m->cpus[i].id
+                         : scope == SCOPE_CORE ? (uint32_t) m->cores[i].id
+                                               : (uint32_t) m->packages[i].package;
+        if (ids)
+                qsort(ids, n, sizeof(*ids), compare_ids);
+        for (uint32_t i = 0; ids && i < n; i++) /* ids of cores are a package's own, of packages a die's */
+                if (i == 0 || ids[i] != ids[i - 1])
+                        ids[k++] = ids[i];
+        list = ids ? num_format_cpulist(ids, k) : NULL;
+        (void) query_error(error, scope_name(scope), "no such %s here: there are %.200s",
+                scope == SCOPE_CPU ? "CPU" : scope_name(scope), list ?: "others");
+}
+
 /* Filters that nothing passes are an error in the question; CPUs that are merely offline are not. */
 static int check_filters(const Query *q, const Machine *newest, QueryError *error) {
         const Machine *m = q->machine ? q->machine : newest;
@@ -204,11 +233,11 @@ static int check_filters(const Query *q, const Machine *newest, QueryError *erro
                 (void) query_error(
                         error, "state", "no CPU of this machine has an idle state '%s'", spec->state);
         else if (spec->n_cpus > 0)
-                (void) query_error(error, "cpu", "no such CPU here");
+                no_such(m, SCOPE_CPU, error);
         else if (spec->n_cores > 0)
-                (void) query_error(error, "core", "no such core here");
+                no_such(m, SCOPE_CORE, error);
         else if (spec->n_packages > 0)
-                (void) query_error(error, "package", "no such package here");
+                no_such(m, SCOPE_PACKAGE, error);
         else
                 return 0;
         return QUERY_E_NO_SUCH;

@@ -191,6 +191,7 @@ def inside_regression(folder):
         bed.keep("compare json", "compare", "--json", "before", "after")
         bed.keep("compare threshold", "compare", "--threshold", "5", "before", "after")
         bed.keep("compare nobody", "compare", "before", "nobody")
+        bed.keep("snapshot 99", "snapshot", "--cpu", "99")
         bed.keep("labels", "labels")
         bed.keep("names", "labels", "--names")
         bed.keep("mark open", "mark", "hand")
@@ -385,6 +386,11 @@ class Regression(OnMachine):
     def test_no_such_label(self):
         self.ok("compare nobody", 4, err=None)
         self.assertIn("no label 'nobody'", self.kept["compare nobody"]["err"])
+
+    def test_no_such_cpu(self):
+        self.ok("snapshot 99", 4, err=None)
+        self.assertRegex(self.kept["snapshot 99"]["err"], r"^cstatectl: --cpu: no CPU of \"99\" is online here: there are 0-\d+\n$")
+        self.assertEqual(self.kept["snapshot 99"]["out"], "")
 
     def test_labels(self):
         text = self.ok("labels")

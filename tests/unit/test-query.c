@@ -825,12 +825,12 @@ static void test_expired_ticks(void **state) {
 /* A filter that names what is not there is an error in the question; a CPU that is offline is none. */
 static void test_no_such_cpu(void **state) {
         static const struct {
-                const char *query, *param;
+                const char *query, *param, *said;
         } cases[] = {
-                { "metric=busy&cpu=99", "cpu" },
-                { "metric=c6&core=77", "core" },
-                { "metric=pc6&package=5", "package" },
-                { "metric=idle_time&state=C99", "state" },
+                { "metric=busy&cpu=99", "cpu", "no such CPU here: there are 0-7" },
+                { "metric=c6&core=77", "core", "no such core here: there are 0-1" },
+                { "metric=pc6&package=5", "package", "no such package here: there are 0-1" },
+                { "metric=idle_time&state=C99", "state", "no CPU of this machine has an idle state 'C99'" },
         };
         World *w = *state;
         QueryError error;
@@ -840,6 +840,7 @@ static void test_no_such_cpu(void **state) {
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 assert_int_equal(refused(w, cases[i].query, &error), QUERY_E_NO_SUCH);
                 assert_string_equal(error.param, cases[i].param);
+                assert_string_equal(error.message, cases[i].said);
         }
         world_change(w, fixture_unplug(world_machine(), 5));
         world_ticks(w, 2);
