@@ -4,13 +4,17 @@
  * applied again at each reload.
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include "cstated/api.h"
 #include "cstated/log.h"
+#include "cstated/num.h"
 #include "daemon.h"
 #include "sampler/sampler.h"
 
@@ -256,6 +260,25 @@ static int sample(const Config *c, const Launch *l, int record_fd) {
         return sampler_main(&s, l->socket_fd);
 }
 
+/*
+ * What a careless shell left open is no business of ours: a file that is held, a socket whose peer waits for its end.
+ * It is told by its lack of FD_CLOEXEC, which all that we open has, and what systemd passes is given (NOTIFY_SOCKET= is
+ * a name). After --config and --replay were opened, which may be a shell's own /dev/fd/63.
+ */
+static void close_inherited(void) {
+        DIR *d = opendir("/proc/self/fd");
+        struct dirent *e;
+        uint32_t fd;
+
+        (void) sd_listen_fds(0);
+        while (d && (e = readdir(d)))
+                if (num_parse_u32(e->d_name, &fd) == 0 && fd > STDERR_FILENO && (int) fd != dirfd(d) &&
+                        (fcntl((int) fd, F_GETFD) & FD_CLOEXEC) == 0)
+                        (void) close((int) fd);
+        if (d)
+                (void) closedir(d);
+}
+
 static int run(Config *c) {
         _cleanup_close_ int record_fd = -1, replay_fd = -1;
         Launch l = LAUNCH_INIT;
@@ -265,6 +288,7 @@ static int run(Config *c) {
                 return EXIT_FAILURE;
         if (arg_replay && (replay_fd = open_file(arg_replay, O_RDONLY)) < 0)
                 return EXIT_FAILURE;
+        close_inherited();
         r = launch(c, replay_fd < 0, &l);
         if (r == 0 && l.is_sampler)
                 r = sample(c, &l, record_fd);

@@ -3,6 +3,7 @@
 
 import os
 import pwd
+import socket
 import stat
 import subprocess
 import unittest
@@ -66,6 +67,30 @@ class Privilege(DaemonTest):
         self.assertEqual(sum(t[8:-1] in listening for t in server.values() if t.startswith("socket:[")), 2)
         for target in server.values():
             self.assertFalse(target.startswith(("/dev/cpu", "/sys/devices/system/cpu")), target)
+
+    def test_nothing_of_the_shell_is_kept(self):
+        held = os.path.join(self.dir, "held")
+        fd = os.open(held, os.O_CREAT | os.O_RDWR)
+        mine, peer = socket.socketpair()
+        config = os.open(os.path.join(self.dir, "conf"), os.O_CREAT | os.O_RDWR)
+        try:
+            os.write(config, b"[Http]\nMaxConnections=17\n")
+            p = self.spawn("--config", "/dev/fd/%d" % config, "--db", self.db, "--listen", self.sock,
+                           "--interval", "100ms", pass_fds=(fd, peer.fileno(), config))
+            self.wait_ready(p)
+            inode = os.readlink("/proc/self/fd/%d" % peer.fileno())
+            for pid in (p.pid, self.sampler(p)):
+                targets = descriptors(pid).values()
+                self.assertNotIn(held, targets)
+                self.assertNotIn(inode, targets)
+            peer.close()
+            mine.settimeout(5)
+            self.assertEqual(mine.recv(1), b"")  # nobody holds the other end
+        finally:
+            os.close(fd)
+            os.close(config)
+            mine.close()
+            peer.close()
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_takes_the_owner_of_the_directory(self):
