@@ -216,8 +216,15 @@ static void print_pkg_cst(json_t *root, FILE *out) {
         json_t *cst = json_object_get(root, "pkg_cst");
         const char *limit = text_of(cst, "limit");
 
-        if (!json_is_object(cst))
+        if (!json_is_object(cst)) {
+                const char *reason = text_of(json_object_get(root, "reasons"), "pkg_cst");
+
+                if (strcmp(reason, "denied") == 0 || strcmp(reason, "error") == 0)
+                        (void) fprintf(out,
+                                "\npackage C-state limit unknown: reading it %s (cstatectl status says why)\n",
+                                reason[0] == 'd' ? "is denied" : "fails");
                 return;
+        }
         if (*limit)
                 (void) fprintf(out, "\npackage C-state limit %s", limit);
         else

@@ -267,7 +267,7 @@ static int write_idle(JsonWriter *j, const Machine *m) {
 }
 
 /* null and a reason in *ret_reason where the register was not read or does not exist. */
-static void write_pkg_cst(JsonWriter *j, const Machine *m, const char **ret_reason) {
+static void write_pkg_cst(JsonWriter *j, const Machine *m, Reason unread, const char **ret_reason) {
         const CpuIdent *c = m->n_idents > 0 ? &m->idents[0] : NULL;
         PkgCst cst;
 
@@ -276,7 +276,7 @@ static void write_pkg_cst(JsonWriter *j, const Machine *m, const char **ret_reas
         if (!c || !pkg_cst_decode(c, m->pkg_cst_config, &cst))
                 *ret_reason = reason_name(REASON_NOT_APPLICABLE);
         else if (!m->has_pkg_cst_config)
-                *ret_reason = reason_name(m->hypervisor ? REASON_VM : REASON_ABSENT);
+                *ret_reason = reason_name(unread != REASON_NONE ? unread : m->hypervisor ? REASON_VM : REASON_ABSENT);
         if (*ret_reason) {
                 jw_null(j);
                 return;
@@ -304,7 +304,7 @@ static uint32_t ident_count(const Machine *m, uint32_t ident) {
         return n;
 }
 
-int cpu_json_write(JsonWriter *j, const Machine *m) {
+int cpu_json_write(JsonWriter *j, const Machine *m, Reason unread) {
         const char *reason;
         int r;
 
@@ -324,7 +324,7 @@ int cpu_json_write(JsonWriter *j, const Machine *m) {
                 r = write_idle(j, m);
         if (r < 0)
                 return r;
-        write_pkg_cst(j, m, &reason);
+        write_pkg_cst(j, m, unread, &reason);
         if (reason) {
                 jw_key(j, "reasons");
                 jw_begin_object(j);

@@ -83,12 +83,14 @@ static void hybrid_fill(Machine *m) {
         m->offline = offline;
 }
 
+static Reason unread = REASON_NONE;
+
 static json_t *json_of(const Machine *m) {
         JsonWriter j = JSON_WRITER_INIT;
         json_error_t error;
         json_t *root;
 
-        assert_int_equal(cpu_json_write(&j, m), 0);
+        assert_int_equal(cpu_json_write(&j, m, unread), 0);
         root = json_loads(j.buf, JSON_REJECT_DUPLICATES, &error);
         if (!root)
                 fail_msg("%s in %s", error.text, j.buf);
@@ -175,7 +177,7 @@ static void test_u64(void **state) {
 
         hybrid_fill(&m);
         m.tsc_hz = UINT64_MAX;
-        assert_int_equal(cpu_json_write(&j, &m), 0);
+        assert_int_equal(cpu_json_write(&j, &m, REASON_NONE), 0);
         assert_non_null(strstr(j.buf, "\"tsc_hz\":18446744073709551615"));
         jw_deinit(&j);
 }
@@ -232,6 +234,11 @@ static void test_pkg_cst(void **state) {
         assert_true(json_is_null(at(root, "pkg_cst")));
         assert_text(root, "reasons.pkg_cst", "absent");
         json_decref(root);
+        unread = REASON_DENIED; /* not there and not allowed to look are two answers */
+        root = json_of(&m);
+        assert_text(root, "reasons.pkg_cst", "denied");
+        json_decref(root);
+        unread = REASON_NONE;
         m.hypervisor = true;
         root = json_of(&m);
         assert_text(root, "reasons.pkg_cst", "vm");

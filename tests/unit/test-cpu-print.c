@@ -97,12 +97,24 @@ static void test_advice_is_wrapped(void **state) {
         free(text);
 }
 
+/* A limit that may not be read is not a limit that is not there. */
+static void test_limit_is_denied(void **state) {
+        char *text = printed("{\"cpus\":[],\"pkg_cst\":null,\"reasons\":{\"pkg_cst\":\"denied\"}}");
+
+        assert_non_null(strstr(text, "package C-state limit unknown: reading it is denied"));
+        free(text);
+        text = printed("{\"cpus\":[],\"pkg_cst\":null,\"reasons\":{\"pkg_cst\":\"absent\"}}");
+        assert_null(strstr(text, "package C-state limit"));
+        free(text);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_machine),
                 cmocka_unit_test(test_dump),
                 cmocka_unit_test(test_mwait_without_leaf),
                 cmocka_unit_test(test_advice_is_wrapped),
+                cmocka_unit_test(test_limit_is_denied),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
