@@ -311,6 +311,29 @@ static void query_reply_free(ReplyStream *stream) {
         free(r);
 }
 
+static void add_header(Reply *reply, const char *name, const char *value) {
+        reply->headers[reply->n_headers].name = name;
+        (void) snprintf(reply->headers[reply->n_headers].value, sizeof(reply->headers[0].value), "%.31s", value);
+        reply->n_headers++;
+}
+
+/* CSV is rows only: what JSON's head says stands in the reply's. How many samples there were is known too late. */
+static void add_csv_headers(const QueryReply *r, Reply *reply) {
+        char text[NUM_DOUBLE_MAX + 32];
+        QueryInfo info;
+
+        query_info(r->query, &info);
+        (void) snprintf(text, sizeof(text), "%llu", (unsigned long long) (info.start_us / USEC_PER_MSEC));
+        add_header(reply, "X-Cstated-Start", text);
+        (void) snprintf(text, sizeof(text), "%llu", (unsigned long long) (info.end_us / USEC_PER_MSEC));
+        add_header(reply, "X-Cstated-End", text);
+        if (info.step_us > 0) {
+                text[num_format_double((double) info.step_us / USEC_PER_MSEC, 15, text)] = '\0';
+                add_header(reply, "X-Cstated-Step-Ms", text);
+        }
+        add_header(reply, "X-Cstated-Tier", store_tier_name(info.tier));
+}
+
 int route_query(Service *s, const Request *q, Reply *ret) {
         QueryError error = {};
         QueryReply *r;
@@ -337,6 +360,8 @@ int route_query(Service *s, const Request *q, Reply *ret) {
                                                                 : "application/json",
                                         .stream = &r->stream,
                                 };
+                                if (r->spec.format == QUERY_CSV)
+                                        add_csv_headers(r, ret);
                                 return 0;
                         }
                         code = reply_store_error(ret, code, &error);

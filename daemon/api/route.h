@@ -60,6 +60,11 @@ typedef struct Reply {
         ReplyStream *stream; /* instead of a body */
         const char *allow;   /* 405 */
         unsigned retry_after_s; /* 503 */
+        struct {
+                const char *name;
+                char value[32];
+        } headers[4]; /* of a body that has no place to say it: CSV */
+        size_t n_headers;
 } Reply;
 
 void reply_deinit(Reply *r);

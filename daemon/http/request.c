@@ -83,6 +83,8 @@ static enum MHD_Result queue(struct MHD_Connection *mhd, const Reply *reply, str
                 (void) snprintf(text, sizeof(text), "%u", reply->retry_after_s);
                 add_header(response, MHD_HTTP_HEADER_RETRY_AFTER, text);
         }
+        for (size_t i = 0; i < reply->n_headers; i++)
+                add_header(response, reply->headers[i].name, reply->headers[i].value);
         r = MHD_queue_response(mhd, (unsigned) reply->status, response);
         MHD_destroy_response(response);
         return r;

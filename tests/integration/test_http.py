@@ -152,6 +152,18 @@ class Requests(DaemonTest):
             self.assertIn("GET", headers["Allow"])
             self.assertEqual(json.loads(body)["error"].keys(), {"code", "message", "param"})
 
+    def test_csv_says_what_it_covers(self):
+        until(lambda: self.json("/api/v1/status")["store"]["ticks"] > 3, "ticks")
+        status, headers, body = self.get("/api/v1/query?metric=irq&start=1700000000&end=1800000000&step=10h&format=csv")
+        self.assertEqual(status, 200, body)
+        self.assertEqual(headers["X-Cstated-Start"], "1700000000000")
+        self.assertEqual(headers["X-Cstated-End"], "1800000000000")
+        self.assertEqual(headers["X-Cstated-Step-Ms"], "36000000")
+        self.assertIn(headers["X-Cstated-Tier"], ("raw", "1m", "1h"))
+        self.assertTrue(body.startswith(b"time,metric,"))
+        status, headers, body = self.get("/api/v1/query?metric=irq&start=-1m")
+        self.assertNotIn("X-Cstated-Start", headers)  # JSON has it in its head
+
     def test_errors_are_json(self):
         for path, expected in (("/nowhere", 404), ("/api/v1/status?x=%zz", 400), ("/api/v1/query?metric=nosuch", 400), ("/api/v1/query?metric=busy&start=never", 400)):
             status, headers, body = self.get(path)
