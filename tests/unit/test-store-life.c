@@ -555,10 +555,10 @@ static void test_size_under_a_wrong_clock(void **state) {
 
 /* ---- clocks ---- */
 
-/* -60 s, +3600 s, a suspend (new epoch, a gap): nothing lost, nothing twice, the order is that of the
- * samples. */
+/* -60 s, +3600 s, steps within a minute, a suspend (new epoch, a gap): nothing lost, nothing twice, the order is that
+ * of the samples, and no chunk spans a step. */
 static void test_clock_steps(void **state) {
-        static const int64_t steps[] = { 0, -60, 3600, -3600, 5 };
+        static const int64_t steps[] = { 0, -60, 3600, -3600, 7, -7, 5 };
         StoreScanSpec spec = { .end_us = INT64_MAX, .fields = fields, .n_fields = 1 };
         Context *c = *state;
         Store *s = context_store(c);
@@ -594,6 +594,11 @@ static void test_clock_steps(void **state) {
         (void) store_close(s);
         assert_int_equal(context_sql(c, "SELECT sum(n) FROM sys_1m"), seq - 1);
         assert_int_equal(context_sql(c, "SELECT count(DISTINCT epoch) FROM chunk"), 2);
+        /* but for the tick that it lies in, the first one of a chunk */
+        assert_int_equal(context_sql(c, "SELECT count(*) FROM chunk WHERE t1 - t0 < (n - 1) * 1000000"
+                                        " AND seq % 130 != 1"),
+                0);
+        assert_int_equal(context_sql(c, "SELECT count(*) FROM chunk WHERE seq % 130 = 1"), ARRAY_SIZE(steps));
         fixture_deinit(&f);
 }
 
