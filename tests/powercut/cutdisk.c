@@ -49,6 +49,7 @@ static struct {
         int progress_fd;
         uint64_t random, one_in;
         unsigned n_cuts, max_cuts;
+        bool failed;
 } disk;
 
 static uint64_t next_random(void) {
@@ -110,7 +111,9 @@ static void maybe_cut(void) {
         r = write_image(path);
         if (r < 0) {
                 (void) fprintf(stderr, "cutdisk: %s: %s\n", path, strerror(-r));
+                (void) unlink(path); /* half an image is not what a cut leaves */
                 disk.max_cuts = 0;
+                disk.failed = true;
         }
 }
 
@@ -236,5 +239,5 @@ int main(int argc, char **argv) {
         disk.one_in = strtoull(argv[5], NULL, 10) ?: 1;
         disk.max_cuts = (unsigned) strtoul(argv[6], NULL, 10);
         disk.random = strtoull(argv[7], NULL, 10) * 0x9e3779b97f4a7c15ULL + 1;
-        return fuse_main(4, fuse_argv, &operations, NULL);
+        return fuse_main(4, fuse_argv, &operations, NULL) ?: disk.failed;
 }
