@@ -602,6 +602,29 @@ static void test_clock_steps(void **state) {
         fixture_deinit(&f);
 }
 
+/* Less than a second back, within a minute: too little to be told from jitter, and yet time never runs back within
+ * a chunk. */
+static void test_small_step_back(void **state) {
+        Context *c = *state;
+        Store *s = context_store(c);
+        Fixture f;
+
+        fixture_init(&f, 2, 1, 1);
+        assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
+        for (uint64_t i = 1; i <= 100; i++) {
+                Sample sample = *fixture_sample(&f, BASE_US, i);
+
+                sample.h.end_us = BASE_US + i * 100 * USEC_PER_MSEC - (i > 50 ? 500 * USEC_PER_MSEC : 0);
+                sample.h.start_us = sample.h.end_us - 100 * USEC_PER_MSEC + (i == 51 ? 500 * USEC_PER_MSEC : 0);
+                sample.h.dt_ns = NSEC_PER_SEC / 10;
+                assert_int_equal(store_append(s, &sample), 0);
+        }
+        (void) store_close(s);
+        assert_int_equal(context_sql(c, "SELECT count(*) FROM chunk WHERE n = 50"), 2);
+        assert_int_equal(context_sql(c, "SELECT n FROM sys_1m"), 100);
+        fixture_deinit(&f);
+}
+
 /* C21: a night with 23 hours and one with 25, a sample a minute: sixty in every real hour. */
 static void test_summer_time(void **state) {
         static const uint64_t nights[] = { 1774738800ULL /* 2026-03-28T23:00Z */,
@@ -654,6 +677,7 @@ int main(void) {
                 CONTEXT_TEST(test_off_for_a_year),
                 CONTEXT_TEST(test_size_under_a_wrong_clock),
                 CONTEXT_TEST(test_clock_steps),
+                CONTEXT_TEST(test_small_step_back),
                 CONTEXT_TEST(test_summer_time),
         };
 
