@@ -7,9 +7,13 @@
  * since the core's last baseline.
  *
  * c1 = TSC - MPERF - c3 - c6 - c7 where there is no MSR 0x660; readings are some us apart, so that down to -1 % of the
- * span it is 0, below that no value. Demotion = requested - granted: the share of its time that the least willing
- * thread asked for a state of C6 or deeper (a core sleeps only as deep as all its threads ask), times the core's span,
- * less c6 + c7. A thread that slept through has no say: what it asked for is known at its exit only.
+ * span it is 0, below that no value. Where each thread is read as it goes idle, its readings and the core's (made by
+ * the thread that came last) are of different times: then the share of time it was awake in its span is taken for that
+ * of the core's span, which is exact for a thread that slept and for the one that read the core.
+ *
+ * Demotion = requested - granted: the share of its time that the least willing thread asked for a state of C6 or deeper
+ * (a core sleeps only as deep as all its threads ask), times the core's span, less c6 + c7. A thread that slept through
+ * has no say: what it asked for is known at its exit only.
  */
 
 #include "cstated/macro.h"
@@ -120,6 +124,17 @@ static Reason core_granted(const Column deep[3], uint32_t core, int64_t *ret) {
         return REASON_NONE;
 }
 
+/* How long a thread was awake, of a time that is its core's span too: its own clock may have stopped elsewhere. */
+static int64_t awake_of(const CpuSpan *s, int64_t core_span, int64_t *ret_time) {
+        int64_t off = core_span > s->tsc ? core_span - s->tsc : s->tsc - core_span;
+
+        *ret_time = s->tsc;
+        if (off <= core_span / 1000 || s->tsc <= 0)
+                return s->mperf;
+        *ret_time = core_span;
+        return (int64_t) ((double) s->mperf / (double) s->tsc * (double) core_span);
+}
+
 /* What TSC, MPERF and the core's deep states leave. */
 static void derive_c1_left(
         SampleDelta *d, const TickHeader *h, const Column *tsc, const Column *c1, const Column *span) {
@@ -130,14 +145,16 @@ static void derive_c1_left(
                 CpuSpan *s = &d->spans[i];
                 uint32_t core = d->machine->cpus[i].core;
                 bool pending = base_is_pending(&core_tsc.base[core], h->mono_ns);
-                int64_t granted = 0;
+                int64_t granted = 0, awake = 0, time = s->tsc;
                 Reason r = pending ? (Reason) core_tsc.reasons[core] : core_granted(deep, core, &granted);
 
                 if (r == REASON_NONE && tsc->reasons[i] != REASON_NONE)
                         r = (Reason) tsc->reasons[i];
                 if (r == REASON_NONE)
                         r = (Reason) (s->tsc_bad ? s->tsc_bad : s->mperf_bad);
-                put_c1(d, c1, span, i, r, s->tsc - s->mperf - granted, s->tsc);
+                if (r == REASON_NONE)
+                        awake = awake_of(s, core_tsc.values[core], &time);
+                put_c1(d, c1, span, i, r, time - awake - granted, time);
                 if (pending)
                         continue;
                 s->tsc = s->mperf = 0;

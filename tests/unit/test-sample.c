@@ -682,6 +682,35 @@ static void test_c1_slightly_negative_is_nothing(void **state) {
         rig_deinit(&r);
 }
 
+/* Threads that read themselves: the core's readings are those of the one that went idle last. */
+static void test_c1_where_thread_and_core_stop_at_different_times(void **state) {
+        uint64_t now;
+        Rig r;
+
+        start(&r);
+        rig_wait(&r, 1);
+        now = r.t->h.tsc;
+        rig_set(&r, FIELD_CPU_TSC, 0, 1, now - 3 * RIG_HZ / 10); /* awake for a fifth of 0.7 s */
+        rig_add(&r, FIELD_MPERF, 0, 1, 7 * RIG_HZ / 50);
+        rig_set(&r, FIELD_CPU_TSC, 0, 9, now - RIG_HZ / 10); /* its sibling slept */
+        rig_reason(&r, FIELD_MPERF, 0, 9, REASON_ASLEEP);
+        rig_add(&r, FIELD_C6, 0, 1, 6 * RIG_HZ / 10);
+        assert_int_equal(rig_push(&r), 0);
+        assert_near(&r, FIELD_C1_SPAN, 0, 1, RIG_HZ >> FIELD_TICK_SHIFT, 8);
+        assert_near(&r, FIELD_C1, 0, 1, RIG_HZ / 5 >> FIELD_TICK_SHIFT, 8);
+        assert_near(&r, FIELD_C1, 0, 9, 4 * RIG_HZ / 10 >> FIELD_TICK_SHIFT, 8);
+        /* The next second makes up for the time left out: nothing is lost, nothing counted twice. */
+        rig_wait(&r, 1);
+        r.t->reasons[rig_slot(&r, FIELD_MPERF, 0, 9)] = REASON_NONE;
+        rig_add(&r, FIELD_MPERF, 0, 1, 13 * RIG_HZ / 50);
+        rig_add(&r, FIELD_C6, 0, 1, 6 * RIG_HZ / 10);
+        assert_int_equal(rig_push(&r), 0);
+        assert_near(&r, FIELD_CPU_TSC, 0, 1, 13 * RIG_HZ / 10 >> FIELD_TICK_SHIFT, 8);
+        assert_near(&r, FIELD_C1, 0, 1, RIG_HZ / 5 >> FIELD_TICK_SHIFT, 8);
+        assert_near(&r, FIELD_C1, 0, 9, 4 * RIG_HZ / 10 >> FIELD_TICK_SHIFT, 8);
+        rig_deinit(&r);
+}
+
 static void test_c1_of_its_own_register(void **state) {
         Machine *m = machine_full();
         Rig r = {};
@@ -880,6 +909,7 @@ int main(void) {
                 cmocka_unit_test(test_bound_break),
                 cmocka_unit_test(test_c1_needs_every_deep_counter),
                 cmocka_unit_test(test_c1_slightly_negative_is_nothing),
+                cmocka_unit_test(test_c1_where_thread_and_core_stop_at_different_times),
                 cmocka_unit_test(test_c1_of_its_own_register),
                 cmocka_unit_test(test_stale_and_misfit_ticks),
                 cmocka_unit_test(test_self),
