@@ -51,6 +51,8 @@ struct idle_trace_slot {
         __u32 flags;
         __u32 n_events; /* of any kind since recording began; 0: this CPU has not spoken yet */
         __u32 n_lost;   /* entries that no exit followed (hotplug) */
+        __u32 local_done; /* the interval this CPU has read its counters in (idle-local.h) */
+        __u32 pad;
         struct idle_trace_state states[IDLE_TRACE_STATES];
 };
 

@@ -51,3 +51,25 @@ void idle_trace_read(const struct idle_trace_slot *slot, uint64_t now_ns, IdleTr
         ret->seen = true;
         ret->asleep_since = 0;
 }
+
+/* One writer, which makes seq odd for as long as it writes: what was copied between two equal even ones is whole. */
+bool idle_local_read(const struct idle_local_slot *slot, LocalReading *ret) {
+        _Static_assert(LOCAL_COLUMNS_MAX == IDLE_LOCAL_COLUMNS, "a reading holds a slot");
+
+        for (unsigned attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+                uint32_t seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
+
+                if (seq == 0)
+                        return false;
+                if (seq & 1)
+                        continue;
+                ret->ns = load(&slot->ns);
+                ret->running = load(&slot->running);
+                ret->got = __atomic_load_n(&slot->got, __ATOMIC_RELAXED);
+                for (unsigned i = 0; i < IDLE_LOCAL_COLUMNS; i++)
+                        ret->values[i] = load(&slot->values[i]);
+                if (__atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE) == seq)
+                        return true;
+        }
+        return false;
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Loading and attaching idle.bpf.c with libbpf. A tracepoint this kernel lacks is left out before loading (its BTF has
- * no btf_trace_<name> type); power:cpu_idle is the one that must be there.
+ * no btf_trace_<name> type); power:cpu_idle is the one that must be there. Whether tracing programs may read perf
+ * events is not asked but tried: where the kernel refuses the whole, it gets the object without that part.
  */
 
 #include <bpf/bpf.h>
@@ -19,6 +20,9 @@ struct IdleTrace {
         struct idle_bpf *skeleton;
         struct idle_trace_slot *slots;
         size_t slots_size;
+        struct idle_local_slot *local; /* NULL: local_error says why */
+        size_t local_size;
+        int local_error;
         uint32_t n_cpus;
         char attached[256];
 };
@@ -32,6 +36,8 @@ IdleTrace *idle_trace_free(IdleTrace *t) {
                 return NULL;
         if (t->slots)
                 (void) munmap(t->slots, t->slots_size);
+        if (t->local)
+                (void) munmap(t->local, t->local_size);
         idle_bpf__destroy(t->skeleton);
         free(t);
         return NULL;
@@ -75,21 +81,41 @@ static int choose_programs(IdleTrace *t, bool with_tests) {
         return r;
 }
 
-static int load(IdleTrace *t) {
+static int map_memory(const struct bpf_map *map, size_t size, void **ret) {
+        void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+        if (p == MAP_FAILED)
+                return -errno;
+        *ret = p;
+        return 0;
+}
+
+static int load(IdleTrace *t, bool with_local) {
+        uint32_t n_local = with_local ? t->n_cpus : 1;
+        void *p = NULL;
         int r;
 
         (void) bpf_map__set_max_entries(t->skeleton->maps.slots, t->n_cpus);
         (void) bpf_map__set_max_entries(t->skeleton->maps.stores, t->n_cpus);
+        (void) bpf_map__set_max_entries(t->skeleton->maps.local_slots, n_local);
+        (void) bpf_map__set_max_entries(t->skeleton->maps.local_packages, n_local);
+        (void) bpf_map__set_max_entries(t->skeleton->maps.local_events, n_local * IDLE_LOCAL_COLUMNS);
+        t->skeleton->rodata->with_local = with_local;
         r = idle_bpf__load(t->skeleton);
         if (r < 0)
                 return r;
         t->slots_size = (size_t) t->n_cpus * sizeof(struct idle_trace_slot);
-        t->slots = mmap(NULL, t->slots_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-                bpf_map__fd(t->skeleton->maps.slots), 0);
-        if (t->slots == MAP_FAILED) {
-                t->slots = NULL;
-                return -errno;
-        }
+        r = map_memory(t->skeleton->maps.slots, t->slots_size, &p);
+        if (r < 0)
+                return r;
+        t->slots = p;
+        if (!with_local)
+                return 0;
+        t->local_size = (size_t) t->n_cpus * sizeof(struct idle_local_slot);
+        r = map_memory(t->skeleton->maps.local_slots, t->local_size, &p);
+        if (r < 0)
+                return r;
+        t->local = p;
         return 0;
 }
 
@@ -116,24 +142,21 @@ static int attach(IdleTrace *t) {
         return 0;
 }
 
-int idle_trace_new(uint32_t n_cpus, bool with_tests, IdleTrace **ret) {
+static int trace_new(uint32_t n_cpus, bool with_tests, bool with_local, IdleTrace **ret) {
         _cleanup_(idle_trace_freep) IdleTrace *t = NULL;
         int r;
 
-        if (n_cpus == 0)
-                return -EINVAL;
         t = calloc(1, sizeof(*t));
         if (!t)
                 return -ENOMEM;
         t->n_cpus = n_cpus;
-        (void) libbpf_set_print(quiet);
         t->skeleton = idle_bpf__open();
         if (!t->skeleton)
                 return -errno;
         r = choose_programs(t, with_tests);
         if (r < 0)
                 return r;
-        r = load(t);
+        r = load(t, with_local);
         if (r < 0)
                 return r;
         if (!with_tests) {
@@ -141,10 +164,27 @@ int idle_trace_new(uint32_t n_cpus, bool with_tests, IdleTrace **ret) {
                 if (r < 0)
                         return r;
         }
-        /* libbpf has just parsed the kernel's whole BTF twice and freed it: give the megabytes back. */
-        (void) malloc_trim(0);
         *ret = TAKE_PTR(t);
         return 0;
+}
+
+int idle_trace_new(uint32_t n_cpus, bool with_tests, IdleTrace **ret) {
+        int r;
+
+        if (n_cpus == 0)
+                return -EINVAL;
+        (void) libbpf_set_print(quiet);
+        r = trace_new(n_cpus, with_tests, true, ret);
+        if (r < 0 && r != -ENOENT && r != -EPERM && r != -EACCES) {
+                int error = r;
+
+                r = trace_new(n_cpus, with_tests, false, ret);
+                if (r == 0)
+                        (*ret)->local_error = error;
+        }
+        /* libbpf has just parsed the kernel's whole BTF twice and freed it: give the megabytes back. */
+        (void) malloc_trim(0);
+        return r;
 }
 
 void idle_trace_configure(IdleTrace *t, uint32_t cpu, uint32_t mwait_mask,
@@ -170,6 +210,39 @@ const char *idle_trace_attached(const IdleTrace *t) {
 
 const struct idle_trace_slot *idle_trace_slot(const IdleTrace *t, uint32_t cpu) {
         return cpu < t->n_cpus ? &t->slots[cpu] : NULL;
+}
+
+int idle_trace_local_error(const IdleTrace *t) {
+        return t->local_error;
+}
+
+int idle_trace_local_event(IdleTrace *t, uint32_t cpu, unsigned column, int fd) {
+        uint32_t place = cpu * IDLE_LOCAL_COLUMNS + column;
+        int map = bpf_map__fd(t->skeleton->maps.local_events);
+
+        if (!t->local || cpu >= t->n_cpus || column >= IDLE_LOCAL_COLUMNS)
+                return -EINVAL;
+        if (fd < 0)
+                return bpf_map_delete_elem(map, &place) < 0 && errno != ENOENT ? -errno : 0;
+        return bpf_map_update_elem(map, &place, &fd, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void idle_trace_local_want(IdleTrace *t, uint32_t cpu, uint32_t own, uint32_t package, uint32_t shared) {
+        if (!t->local || cpu >= t->n_cpus)
+                return;
+        t->local[cpu].package = package;
+        t->local[cpu].shared = shared;
+        t->local[cpu].own = own;
+}
+
+void idle_trace_local_due(IdleTrace *t) {
+        uint32_t next = t->skeleton->bss->local_due + 1;
+
+        __atomic_store_n(&t->skeleton->bss->local_due, next ? next : 1, __ATOMIC_RELAXED);
+}
+
+const struct idle_local_slot *idle_trace_local_slot(const IdleTrace *t, uint32_t cpu) {
+        return t->local && cpu < t->n_cpus ? &t->local[cpu] : NULL;
 }
 
 int idle_trace_cost(const IdleTrace *t, IdleTraceCost *ret) {

@@ -11,6 +11,8 @@
 
 #include "cstated/macro.h"
 #include "sampler/idle-classify.h"
+#include "sampler/idle-local.h"
+#include "sampler/local-reads.h"
 
 typedef struct IdleTrace IdleTrace;
 
@@ -46,6 +48,22 @@ typedef struct IdleTraceReading {
 
 /* A consistent reading of a slot that its CPU may be writing. now_ns was taken before the call. */
 void idle_trace_read(const struct idle_trace_slot *slot, uint64_t now_ns, IdleTraceReading *ret);
+
+/*
+ * Counters that CPUs read themselves as they go idle (idle-local.h). -errno where this kernel's tracing programs may
+ * not read perf events; all below then does nothing.
+ */
+int idle_trace_local_error(const IdleTrace *t);
+/* The event of a CPU's column from now on; the kernel keeps it open, fd may be closed. fd < 0: none. -errno. */
+int idle_trace_local_event(IdleTrace *t, uint32_t cpu, unsigned column, int fd);
+/* Which columns a CPU reads: its own, and the ones it shares with its package (any index below n_cpus). */
+void idle_trace_local_want(IdleTrace *t, uint32_t cpu, uint32_t own, uint32_t package, uint32_t shared);
+/* A new interval: every CPU reads once more, at its next idle entry. */
+void idle_trace_local_due(IdleTrace *t);
+/* NULL: no such CPU, or none are read. */
+const struct idle_local_slot *idle_trace_local_slot(const IdleTrace *t, uint32_t cpu);
+/* The last whole reading of a slot that its CPU may be writing; false: none, or it was never seen whole. */
+bool idle_local_read(const struct idle_local_slot *slot, LocalReading *ret);
 
 typedef struct IdleTraceCost {
         uint64_t ns, runs; /* of all programs together since they were loaded */

@@ -15,6 +15,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "idle-classify.h"
+#include "idle-local.h"
 
 #define CPUS_MAX 8192
 #define PWR_EVENT_EXIT ((__u32) -1)
@@ -36,8 +37,84 @@ struct {
         __type(value, struct idle_trace_stores);
 } stores SEC(".maps");
 
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(map_flags, BPF_F_MMAPABLE);
+        __uint(max_entries, CPUS_MAX);
+        __type(key, __u32);
+        __type(value, struct idle_local_slot);
+} local_slots SEC(".maps");
+
+/* By package: the interval it has been read in. */
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(max_entries, CPUS_MAX);
+        __type(key, __u32);
+        __type(value, __u32);
+} local_packages SEC(".maps");
+
+/* Perf events of a CPU: IDLE_LOCAL_COLUMNS places each. */
+struct {
+        __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+        __uint(max_entries, CPUS_MAX * IDLE_LOCAL_COLUMNS);
+        __type(key, __u32);
+        __type(value, __u32);
+} local_events SEC(".maps");
+
+/* A kernel whose tracing programs may not read events never sees that code: the verifier drops it as dead. */
+const volatile __u32 with_local = 1;
+
 /* Set once everything is attached: attaching itself sends interrupts. */
 volatile __u32 recording = 0;
+
+/* The interval, counted by user space: a CPU with another local_done has not read its counters in it. 0: none asked. */
+volatile __u32 local_due = 0;
+
+#define barrier() asm volatile("" ::: "memory") /* the machines with such PMUs keep stores in order */
+
+/*
+ * The masks say which columns there are. An event that is another CPU's (a core's events are opened on one thread, and
+ * older kernels let no other one read them) is refused by the kernel and stays out of `got`.
+ */
+static __always_inline void local_read_columns(struct idle_local_slot *l, __u32 cpu, __u32 want) {
+#pragma unroll
+        for (__u32 i = 0; i < IDLE_LOCAL_COLUMNS; i++) {
+                struct bpf_perf_event_value v;
+
+                if (!(want >> i & 1))
+                        continue;
+                if (bpf_perf_event_read_value(&local_events, cpu * IDLE_LOCAL_COLUMNS + i, &v, sizeof(v)) != 0)
+                        continue;
+                if (!l->got)
+                        l->running = v.running;
+                l->values[i] = v.counter;
+                l->got |= 1u << i;
+        }
+}
+
+static __always_inline void local_read(struct idle_trace_slot *s, __u32 cpu, __u32 due, __u64 now) {
+        struct idle_local_slot *l = bpf_map_lookup_elem(&local_slots, &cpu);
+        __u32 package, want, *done;
+
+        if (!l)
+                return;
+        s->local_done = due;
+        package = l->package;
+        want = l->own;
+        done = bpf_map_lookup_elem(&local_packages, &package);
+        /* Two CPUs that come at once both read: nothing is wrong with that. */
+        if (done && *done != due)
+                want |= l->shared;
+        l->seq++;
+        barrier();
+        l->got = 0;
+        l->ns = now;
+        local_read_columns(l, cpu, want);
+        if (done && (l->got & l->shared))
+                *done = due;
+        barrier();
+        l->seq++;
+}
 
 static __always_inline int body_idle(__u32 state, __u64 now) {
         __u32 cpu = bpf_get_smp_processor_id();
@@ -46,10 +123,13 @@ static __always_inline int body_idle(__u32 state, __u64 now) {
 
         if (!s || !w)
                 return 0;
-        if (state == PWR_EVENT_EXIT)
+        if (state == PWR_EVENT_EXIT) {
                 idle_classify_exit(s, w, now);
-        else
-                idle_classify_enter(s, w, state, now);
+                return 0;
+        }
+        idle_classify_enter(s, w, state, now);
+        if (with_local && s->local_done != local_due)
+                local_read(s, cpu, local_due, now);
         return 0;
 }
 

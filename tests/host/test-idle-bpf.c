@@ -348,12 +348,116 @@ static void test_live_long_sleep(void **state) {
         }
 }
 
+/* ---- counters read by the CPU itself ---- */
+
+static int open_tsc(unsigned cpu) {
+        struct perf_event_attr attr = { .size = sizeof(attr), .config = 0 }; /* msr/tsc/ */
+        FILE *f = fopen("/sys/bus/event_source/devices/msr/type", "re");
+        int n;
+
+        if (!f)
+                return -1;
+        n = fscanf(f, "%u", &attr.type);
+        (void) fclose(f);
+        return n == 1 ? (int) syscall(SYS_perf_event_open, &attr, -1, (int) cpu, -1, PERF_FLAG_FD_CLOEXEC) : -1;
+}
+
+typedef struct LocalCheck {
+        unsigned n, n_close;
+        uint64_t last_ns, last_value;
+} LocalCheck;
+
+/*
+ * One event, read by its CPU at an idle entry and by us now: what it counted between is the time between. The one clock
+ * is CLOCK_MONOTONIC, the other the event itself, so its rate is taken from two readings by us.
+ */
+static void check_local(LocalCheck *k, const LocalReading *r, int fd, double per_ns) {
+        uint64_t t0 = now_ns(), t1, value;
+        double expected, counted;
+
+        assert_int_equal(read(fd, &value, sizeof(value)), sizeof(value));
+        t1 = now_ns();
+        assert_true(r->got & 1);
+        assert_true(r->values[0] <= value);
+        assert_true(r->ns <= t1);
+        assert_true(r->ns > k->last_ns && r->values[0] > k->last_value);
+        *k = (LocalCheck){ k->n + 1, k->n_close, r->ns, r->values[0] };
+        counted = (double) (value - r->values[0]) / per_ns;
+        expected = (double) (t0 + (t1 - t0) / 2 - r->ns);
+        /* A host that takes our virtual CPU away between clock and counter makes a reading late, hence "most". */
+        k->n_close += counted - expected < 50000 && expected - counted < 50000;
+}
+
+/* At most one reading an interval, of the event's own count, by every CPU that went idle in it; none without asking. */
+static void test_live_local_readings(void **state) {
+        _cleanup_(idle_trace_freep) IdleTrace *trace = NULL;
+        unsigned n_cpus = MIN((unsigned) sysconf(_SC_NPROCESSORS_ONLN), 8u), n_idle = 0;
+        uint64_t a, b, t0, t1;
+        LocalCheck checks[8] = {};
+        IdleTraceReading before[8], after;
+        LocalReading r;
+        int fds[8];
+
+        assert_int_equal(idle_trace_new(n_cpus, false, &trace), 0);
+        if (idle_trace_local_error(trace) < 0 || (fds[0] = open_tsc(0)) < 0) {
+                print_message("no readings at idle entry here: %d\n", idle_trace_local_error(trace));
+                trace = idle_trace_free(trace);
+                skip();
+        }
+        for (unsigned c = 0; c < n_cpus; c++) {
+                fds[c] = c == 0 ? fds[0] : open_tsc(c);
+                assert_true(fds[c] >= 0);
+                assert_int_equal(idle_trace_local_event(trace, c, 0, fds[c]), 0);
+                idle_trace_local_want(trace, c, 1, 0, 0);
+        }
+        idle_trace_record(trace);
+        t0 = now_ns();
+        assert_int_equal(read(fds[0], &a, sizeof(a)), sizeof(a));
+        sleep_ns(500000000);
+        t1 = now_ns();
+        assert_int_equal(read(fds[0], &b, sizeof(b)), sizeof(b));
+        for (unsigned c = 0; c < n_cpus; c++)
+                assert_false(idle_local_read(idle_trace_local_slot(trace, c), &r)); /* nobody has asked */
+
+        for (unsigned turn = 0; turn < 20; turn++) {
+                idle_trace_local_due(trace);
+                for (unsigned c = 0; c < n_cpus; c++)
+                        idle_trace_read(idle_trace_slot(trace, c), now_ns(), &before[c]);
+                sleep_ns(200000000);
+                for (unsigned c = 0; c < n_cpus; c++) {
+                        const struct idle_local_slot *slot = idle_trace_local_slot(trace, c);
+
+                        idle_trace_read(idle_trace_slot(trace, c), now_ns(), &after);
+                        if (idle_totals(&after).entries == idle_totals(&before[c]).entries &&
+                                slot->seq == 2 * checks[c].n)
+                                continue;
+                        n_idle++;
+                        for (unsigned i = 0; slot->seq < 2 * (checks[c].n + 1) && i < 100; i++)
+                                sleep_ns(1000000); /* we saw the entry before its reading */
+                        assert_true(idle_local_read(slot, &r));
+                        check_local(&checks[c], &r, fds[c], (double) (b - a) / (double) (t1 - t0));
+                        assert_int_equal(slot->seq, 2 * checks[c].n);
+                }
+        }
+        for (unsigned c = 0; c < n_cpus; c++) {
+                printf("cpu%u: %u readings in 20 intervals, %u within 50 us of a remote read of the same event\n", c,
+                        checks[c].n, checks[c].n_close);
+                assert_true(checks[c].n_close * 4 >= checks[c].n * 3);
+                (void) close(fds[c]);
+        }
+        if (n_idle == 0) {
+                trace = idle_trace_free(trace);
+                skip(); /* something keeps all CPUs awake */
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sequences_in_the_kernel),
                 cmocka_unit_test(test_live_counts),
                 cmocka_unit_test(test_live_ping_pong),
                 cmocka_unit_test(test_live_long_sleep),
+                cmocka_unit_test(test_live_local_readings),
         };
         IdleTrace *probe = NULL;
         int r;

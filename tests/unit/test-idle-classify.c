@@ -2,7 +2,12 @@
 
 #include "tests/unit/test.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sampler/idle-trace.h"
 #include "tests/unit/idle-sequences.h"
@@ -115,9 +120,71 @@ static void test_buckets(void **state) {
         assert_int_equal(idle_classify_bucket(UINT64_MAX), IDLE_TRACE_BUCKETS - 1);
 }
 
+static void local_write(struct idle_local_slot *slot, uint64_t v) {
+        __atomic_store_n(&slot->seq, slot->seq + 1, __ATOMIC_RELAXED);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        slot->ns = v;
+        slot->running = v;
+        slot->got = (uint32_t) v;
+        for (unsigned i = 0; i < IDLE_LOCAL_COLUMNS; i++)
+                slot->values[i] = v;
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        __atomic_store_n(&slot->seq, slot->seq + 1, __ATOMIC_RELAXED);
+}
+
+static void test_local_reading_is_whole_or_none(void **state) {
+        struct idle_local_slot slot = {};
+        LocalReading r;
+
+        assert_false(idle_local_read(&slot, &r)); /* never written */
+        local_write(&slot, 7);
+        assert_true(idle_local_read(&slot, &r));
+        assert_int_equal(r.ns, 7);
+        assert_int_equal(r.got, 7);
+        assert_int_equal(r.values[IDLE_LOCAL_COLUMNS - 1], 7);
+        slot.seq++; /* its CPU is at it */
+        assert_false(idle_local_read(&slot, &r));
+}
+
+/* Another process writes all the time, with just pause enough to be read at all: what is read is of one writing, and never of two. */
+static void test_local_reading_under_its_writer(void **state) {
+        struct idle_local_slot *slot =
+                mmap(NULL, sizeof(*slot), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        unsigned n_whole = 0, n_torn = 0;
+        pid_t pid;
+
+        assert_true(slot != MAP_FAILED);
+        pid = fork();
+        (void) (pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL));
+        if (pid == 0)
+                for (uint64_t v = 1;; v++) {
+                        local_write(slot, v);
+                        for (unsigned i = 0; i < 50; i++)
+                                (void) __atomic_load_n(&slot->seq, __ATOMIC_SEQ_CST);
+                }
+        assert_true(pid > 0);
+        for (unsigned i = 0; i < 10000000 && n_whole < 200000; i++) {
+                LocalReading r;
+
+                if (!idle_local_read(slot, &r))
+                        continue;
+                n_whole++;
+                n_torn += r.running != r.ns || r.got != (uint32_t) r.ns;
+                for (unsigned k = 0; k < IDLE_LOCAL_COLUMNS; k++)
+                        n_torn += r.values[k] != r.ns;
+        }
+        (void) kill(pid, SIGKILL);
+        (void) waitpid(pid, NULL, 0);
+        assert_true(n_whole > 0);
+        assert_int_equal(n_torn, 0);
+        (void) munmap(slot, sizeof(*slot));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sequences),
+                cmocka_unit_test(test_local_reading_is_whole_or_none),
+                cmocka_unit_test(test_local_reading_under_its_writer),
                 cmocka_unit_test(test_sleep_in_progress),
                 cmocka_unit_test(test_random_events_conserve_sleeps),
                 cmocka_unit_test(test_buckets),
