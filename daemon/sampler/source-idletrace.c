@@ -26,7 +26,37 @@ typedef struct IdletraceSource {
         bool recording;
         IdleTotals *before; /* by CPU of the machine */
         IdleSleeps sleeps;
+        LocalReads local;
 } IdletraceSource;
+
+static int local_set(void *userdata, uint32_t cpu_id, unsigned column, int fd) {
+        return idle_trace_local_event(userdata, cpu_id, column, fd);
+}
+
+static void local_want(void *userdata, uint32_t cpu_id, uint32_t own, uint32_t package, uint32_t shared) {
+        idle_trace_local_want(userdata, cpu_id, own, package, shared);
+}
+
+static void local_due(void *userdata) {
+        idle_trace_local_due(userdata);
+}
+
+static bool local_read(void *userdata, uint32_t cpu_id, LocalReading *ret) {
+        const struct idle_local_slot *slot = idle_trace_local_slot(userdata, cpu_id);
+
+        return slot && idle_local_read(slot, ret);
+}
+
+static const LocalReads *idletrace_local(Source *source, const char **why) {
+        IdletraceSource *s = (IdletraceSource *) source;
+
+        if (!s->trace || idle_trace_local_error(s->trace) < 0) {
+                *why = s->trace ? "this kernel's tracing programs may not read perf events" : "BPF cannot be had";
+                return NULL;
+        }
+        s->local = (LocalReads){ s->trace, local_set, local_want, local_due, local_read };
+        return &s->local;
+}
 
 static const FieldId idletrace_fields[] = {
         FIELD_TRACE_ENTRIES,
@@ -226,6 +256,15 @@ static void put_sleeps(const IdletraceSource *s, SourceTurn *turn) {
         }
 }
 
+/* POLL is no sleep to the counters of a CPU: MPERF goes on in it. */
+static uint64_t asleep_since(
+        const Machine *m, uint32_t cpu, const struct idle_trace_slot *slot, const IdleTraceReading *r) {
+        uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
+        const IdleSet *set = machine_idle_set(m, cpu);
+
+        return set && state < set->n_states && set->states[state].is_poll ? 0 : r->asleep_since;
+}
+
 static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status) {
         IdletraceSource *s = (IdletraceSource *) source;
         const Machine *m = turn->machine;
@@ -246,6 +285,7 @@ static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status
                         read_state(turn, slot, &reading, i, n_states, state);
                 turn->activity[i].evidence |= idle_activity(
                         &s->before[i], &reading, turn->prev_ns, turn->now_ns, turn->activity[i].asked);
+                turn->activity[i].asleep_since_ns = asleep_since(m, i, slot, &reading);
                 idle_sleeps_add(&s->sleeps, m, i, slot);
         }
         put_sleeps(s, turn);
@@ -264,6 +304,7 @@ const SourceOps source_ops_idletrace = {
         .passive = true,
         .probe = idletrace_probe,
         .reprobe = idletrace_reprobe,
+        .local = idletrace_local,
         .open = idletrace_open,
         .read = idletrace_read,
         .read_remote = idletrace_read_remote,

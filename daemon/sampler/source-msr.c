@@ -91,7 +91,7 @@ static int msr_source_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **re
 
         if (!s)
                 return -ENOMEM;
-        s->base = (Source){&source_ops_msr, index};
+        s->base = (Source){ .ops = &source_ops_msr, .index = index };
         s->sweep.read = device_read;
         s->sweep.userdata = &s->dev;
         r = msr_dev_init(&s->dev, sysfs, m);

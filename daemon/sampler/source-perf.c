@@ -5,6 +5,11 @@
  * source, since it lets us choose which CPU answers for a package, while the kernel reads an event on the
  * CPU it was opened on, asleep or not.
  *
+ * Where CPUs can read counters themselves as they go idle, it is the better source after all: the events are handed to
+ * who makes them do so, and local-sweep.c merges what they read. A counter's local and remote readings are of the same
+ * event, hence of the same count. Counters of packages and modules are left to the device even then, where it is there:
+ * it has some that no PMU has (throttling), and all that share a clock are to be read in one breath.
+ *
  * Each event stands for a register (EVENT_REGISTER + column), so plan, sweep, clocks and columns are those
  * of msr. The kernel counts on from 0 at the open and accumulates in 64 bits; energy is in units of the
  * PMU's .scale.
@@ -18,6 +23,7 @@
 #include <unistd.h>
 
 #include "cstated/macro.h"
+#include "sampler/local-sweep.h"
 #include "sampler/msr-columns.h"
 #include "sampler/perf-event.h"
 #include "sampler/source.h"
@@ -27,7 +33,8 @@
 typedef struct PerfColumn {
         Scope scope;
         uint32_t n;
-        int *fds; /* by entity, -1: none */
+        int *fds;       /* by entity, -1: none */
+        uint32_t *cpus; /* by entity: index of the CPU it was opened on */
 } PerfColumn;
 
 typedef struct PerfSource {
@@ -36,6 +43,9 @@ typedef struct PerfSource {
         MsrSweep sweep;
         PerfColumn columns[MSR_REGISTERS_MAX]; /* by register - EVENT_REGISTER */
         uint32_t n_columns;
+        bool cores_only;
+        const LocalReads *reads; /* NULL: all is read remotely */
+        LocalSweep local;
 } PerfSource;
 
 static Source *perf_close(Source *source) {
@@ -47,7 +57,9 @@ static Source *perf_close(Source *source) {
                 for (uint32_t e = 0; e < s->columns[i].n; e++)
                         closep(&s->columns[i].fds[e]);
                 free(s->columns[i].fds);
+                free(s->columns[i].cpus);
         }
+        local_sweep_deinit(&s->local);
         msr_sweep_deinit(&s->sweep);
         free(s);
         return NULL;
@@ -135,9 +147,11 @@ static int add_event(
         *p = (PerfColumn){ .scope = field_spec(name->field)->scope };
         p->n = machine_n_entities(m, p->scope);
         p->fds = calloc(p->n + 1, sizeof(int));
-        c = p->fds ? msr_set_add(&s->sweep.set, m, &r) : NULL;
+        p->cpus = calloc(p->n + 1, sizeof(uint32_t));
+        c = p->fds && p->cpus ? msr_set_add(&s->sweep.set, m, &r) : NULL;
         if (!c) {
                 free(p->fds);
+                free(p->cpus);
                 return -ENOMEM;
         }
         s->n_columns++;
@@ -150,6 +164,7 @@ static int add_event(
                 const CpuModel *model =
                         cpu < m->n_cpus ? cpu_table_find(&m->idents[m->cpus[cpu].ident]) : NULL;
 
+                p->cpus[e] = cpu;
                 p->fds[e] = cpu < m->n_cpus && denied == 0 ? event_open(event, m->cpus[cpu].id) : -ENODEV;
                 if (p->fds[e] == -EACCES || p->fds[e] == -EPERM)
                         denied = p->fds[e];
@@ -171,6 +186,8 @@ static int add_events(PerfSource *s, Sysfs *sysfs, const Machine *m) {
                 PerfEvent event;
                 int r;
 
+                if (s->cores_only && field_spec(name->field)->scope < SCOPE_CORE)
+                        continue;
                 if (msr_set_find(&s->sweep.set, name->field) || perf_event_describe(sysfs, name, &event) < 0)
                         continue;
                 r = add_event(s, sysfs, m, name, &event);
@@ -191,19 +208,31 @@ static void set_tweak(PerfSource *s, const Machine *m) {
         }
 }
 
-/* Why perf stays out of it, NULL where it is wanted. */
-static const char *not_wanted(Sysfs *sysfs, const Machine *m) {
-        int fd;
-
+/* Why perf stays out of it altogether, NULL: it does not. */
+static const char *not_possible(const Machine *m) {
         if (m->n_cpus == 0 || m->n_idents == 0 || !m->idents[0].invariant_tsc)
                 return "needs an invariant TSC";
         if (m->hypervisor)
                 return "virtual machine: its PMUs count nothing of the hardware's idle states or power";
-        fd = sysfs_open(sysfs, "dev/cpu/%u/msr", (unsigned) m->cpus[0].id);
+        return NULL;
+}
+
+static bool has_device(Sysfs *sysfs, const Machine *m) {
+        int fd = sysfs_open(sysfs, "dev/cpu/%u/msr", (unsigned) m->cpus[0].id);
+
         if (fd < 0)
-                return NULL;
+                return false;
         (void) close(fd);
-        return "not needed: the MSR device gives the same, from a CPU of our choice";
+        return true;
+}
+
+/* Why perf is not wanted where all has to be read remotely, NULL where it is. */
+static const char *not_wanted(Sysfs *sysfs, const Machine *m) {
+        const char *why = not_possible(m);
+
+        if (!why && has_device(sysfs, m))
+                why = "not needed: the MSR device gives the same, from a CPU of our choice";
+        return why;
 }
 
 static int probe_events(PerfSource *s, Sysfs *sysfs, Machine *m, SourceStatus *status) {
@@ -232,9 +261,27 @@ static int probe_events(PerfSource *s, Sysfs *sysfs, Machine *m, SourceStatus *s
         return 0;
 }
 
+static int probe(
+        Sysfs *sysfs, Machine *m, uint8_t index, bool cores_only, PerfSource **ret, SourceStatus *status) {
+        PerfSource *s = calloc(1, sizeof(*s));
+        int r;
+
+        if (!s)
+                return -ENOMEM;
+        s->cores_only = cores_only;
+        s->base = (Source){ .ops = &source_ops_perf, .index = index };
+        r = probe_events(s, sysfs, m, status);
+        if (r < 0 || status->n_counters == 0) {
+                (void) perf_close(&s->base);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
 static int perf_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, SourceStatus *status) {
         const char *why = not_wanted(sysfs, m);
-        PerfSource *s;
+        PerfSource *s = NULL;
         int r;
 
         if (why) {
@@ -242,36 +289,96 @@ static int perf_probe(Sysfs *sysfs, Machine *m, uint8_t index, Source **ret, Sou
                 (void) snprintf(status->hint, sizeof(status->hint), "%s", why);
                 return 0;
         }
-        s = calloc(1, sizeof(*s));
+        r = probe(sysfs, m, index, false, &s, status);
+        if (s)
+                *ret = &s->base;
+        return r;
+}
+
+/* ---- read by the CPUs themselves ---- */
+
+/* Worth the while: what would otherwise cost a remote read of every core that woke. */
+static bool has_core_counters(PerfSource *s) {
+        MsrSet *set = &s->sweep.set;
+
+        return (msr_set_find(set, FIELD_MPERF) && msr_set_find(set, FIELD_APERF)) || msr_set_find(set, FIELD_C3) ||
+               msr_set_find(set, FIELD_C6) || msr_set_find(set, FIELD_C7);
+}
+
+/* Every CPU gets the events of what it is a part of; the kernel says which of them it may read. 0 or -errno. */
+static int lend_events(const PerfSource *s, const Machine *m) {
+        for (uint32_t i = 0; i < MIN(s->n_columns, (uint32_t) LOCAL_COLUMNS_MAX); i++)
+                for (uint32_t cpu = 0; cpu < m->n_cpus; cpu++) {
+                        const PerfColumn *p = &s->columns[i];
+                        uint32_t e = entity_of(m, cpu, p->scope);
+                        int r = s->reads->set(s->reads->userdata, m->cpus[cpu].id, i, e < p->n ? p->fds[e] : -1);
+
+                        if (r < 0)
+                                return r;
+                }
+        return 0;
+}
+
+static int perf_probe_local(Sysfs *sysfs, Machine *m, uint8_t index, const LocalReads *reads, Source **ret,
+        SourceStatus *status) {
+        const Layout before = m->layout; /* given back where it comes to nothing: probe is to find it so */
+        PerfSource *s = NULL;
+        int r;
+
+        if (not_possible(m))
+                return 0;
+        r = probe(sysfs, m, index, has_device(sysfs, m), &s, status);
         if (!s)
-                return -ENOMEM;
-        s->base = (Source){ &source_ops_perf, index };
-        r = probe_events(s, sysfs, m, status);
-        if (r < 0 || status->n_counters == 0) {
-                (void) perf_close(&s->base);
                 return r;
+        s->reads = reads;
+        if (!has_core_counters(s) || lend_events(s, m) < 0) {
+                m->layout = before;
+                (void) perf_close(&s->base);
+                return 0;
         }
+        s->base.is_local = true;
+        (void) snprintf(status->detail, sizeof(status->detail), "%zu events, read by each CPU as it goes idle",
+                s->sweep.set.n_columns);
         *ret = &s->base;
         return 0;
 }
 
+/* The CPU that an entity's events are on: that of the first one it has. */
+static uint32_t event_cpu(void *userdata, Scope scope, uint32_t e) {
+        const PerfSource *s = userdata;
+
+        for (uint32_t i = 0; i < s->n_columns; i++)
+                if (s->columns[i].scope == scope && e < s->columns[i].n && s->columns[i].fds[e] >= 0)
+                        return s->columns[i].cpus[e];
+        return UINT32_MAX;
+}
+
 static int perf_open(Source *source, const Machine *m) {
-        return msr_sweep_init(&((PerfSource *) source)->sweep, m);
+        PerfSource *s = (PerfSource *) source;
+        int r = msr_sweep_init(&s->sweep, m);
+
+        if (r < 0 || !s->reads)
+                return r;
+        return local_sweep_init(&s->local, &s->sweep, m, s->reads, EVENT_REGISTER, event_cpu, s);
 }
 
 static int perf_read(Source *source, SourceTurn *turn, SourceStatus *status) {
         PerfSource *s = (PerfSource *) source;
 
         s->machine = turn->machine;
-        msr_sweep_run(&s->sweep, turn);
+        if (s->reads)
+                local_sweep_run(&s->local, &s->sweep, turn);
+        else
+                msr_sweep_run(&s->sweep, turn);
         msr_columns_publish(&s->sweep, turn, source->index);
-        return 0;
+        return s->local.has_dead;
 }
 
 const SourceOps source_ops_perf = {
         .name = "perf",
         .passive = false,
         .probe = perf_probe,
+        .probe_local = perf_probe_local,
         .open = perf_open,
         .read = perf_read,
         .close = perf_close,

@@ -12,6 +12,7 @@
 
 #include "model/machine.h"
 #include "model/sample.h"
+#include "sampler/local-reads.h"
 #include "sampler/status.h"
 #include "sampler/sysfs.h"
 
@@ -39,6 +40,7 @@ typedef struct CpuActivity {
         uint8_t evidence; /* ACTIVITY_*, cleared at the turn's start, collected by passive sources */
         bool slept;    /* never left idle since the last tick: reading it remotely would wake it */
         uint32_t busy_permille; /* how much of the interval it was awake, as far as known */
+        uint64_t asleep_since_ns; /* the sleep in progress, halted or deeper, began then; 0: awake, or not known */
         /*
          * Remote reads of it in the turn before, and in this one (sources that make them add). Each is at
          * most one function-call interrupt and one idle exit of our own making: no evidence that it woke by
@@ -79,6 +81,17 @@ typedef struct SourceOps {
          */
         int (*reprobe)(Source *s, Machine *m, SourceStatus *status);
         /*
+         * Optional: lends what makes CPUs read counters themselves as they go idle, NULL where this kernel does not
+         * (then *why is told, a literal or text of the source's). Lives as long as the source.
+         */
+        const LocalReads *(*local)(Source *s, const char **why);
+        /*
+         * Optional: as probe, of a source that can have its counters read that way. *ret stays NULL where it has none
+         * to be read so, and probe is called instead.
+         */
+        int (*probe_local)(Sysfs *sysfs, Machine *m, uint8_t index, const LocalReads *reads, Source **ret,
+                SourceStatus *status);
+        /*
          * Optional, before open: takes over from an instance of the machine before what it knows of CPUs
          * that are in both (baselines, descriptors). The old one is closed afterwards.
          */
@@ -97,6 +110,7 @@ typedef struct SourceOps {
 struct Source {
         const SourceOps *ops;
         uint8_t index;
+        bool is_local; /* probed by probe_local: CPUs read its counters themselves */
 };
 
 /* All sources in the order they are read (passive ones first), NULL-terminated; optional ones have fallback
