@@ -92,6 +92,8 @@ static void judge(Health *h, Service *s, const StoreFigures *store) {
 
         for (uint32_t i = 0; s->sampler && i < s->sampler->n_sources; i++)
                 judge_source(h, &s->sampler->sources[i]);
+        if (s->sampler && s->sampler->wake_policy_hint[0])
+                add_line(&h->notes, "wake policy %s: %s", s->sampler->wake_policy, s->sampler->wake_policy_hint);
         if (m)
                 judge_errata(h, m);
         judge_sampling(h, s);

@@ -17,6 +17,20 @@ static bool is_disabled(const Sampler *s, size_t i) {
         return s->config.disabled_sources >> i & 1;
 }
 
+/* Its counters read by the CPUs themselves where that can be had, else as it reads them. */
+static int source_probe_new(Sampler *s, size_t i, Machine *m, Source **ret, SourceStatus *status) {
+        const SourceStatus clean = *status;
+
+        if (s->local && source_table[i]->probe_local) {
+                int r = source_table[i]->probe_local(s->sysfs, m, (uint8_t) i, s->local, ret, status);
+
+                if (r < 0 || *ret)
+                        return r;
+                *status = clean;
+        }
+        return source_table[i]->probe(s->sysfs, m, (uint8_t) i, ret, status);
+}
+
 /* Probes one source against m; *ret stays NULL where it gives nothing. An instance that is there is probed
  * again. */
 static int source_probe(Sampler *s, size_t i, Machine *m, Source **ret, SourceStatus *status) {
@@ -30,7 +44,7 @@ static int source_probe(Sampler *s, size_t i, Machine *m, Source **ret, SourceSt
                 return 0;
         }
         r = *ret ? source_table[i]->reprobe(*ret, m, status) :
-                   source_table[i]->probe(s->sysfs, m, (uint8_t) i, ret, status);
+                   source_probe_new(s, i, m, ret, status);
         if (r < 0)
                 return r;
         if (!*ret && status->state == SOURCE_OK)
@@ -95,9 +109,15 @@ static int sources_open(Sampler *s, Machine *m, Tick *t) {
         return 0;
 }
 
+static bool wants_local(const Sampler *s) {
+        return !s->config.wake_policy_set || s->config.wake_policy == WAKE_LOCAL;
+}
+
 /* Columns of a new machine, from whatever the sources can give now. */
 static int sources_probe(Sampler *s, Machine *m) {
         sources_retire(s);
+        s->local = NULL;
+        s->local_why = "idletrace, which makes CPUs read their counters, is not there";
         s->status.n_sources = (uint32_t) source_table_n;
         for (size_t i = 0; i < source_table_n; i++) {
                 int r = source_probe(s, i, m, &s->sources[i], &s->status.sources[i]);
@@ -106,9 +126,35 @@ static int sources_probe(Sampler *s, Machine *m) {
                         return r;
                 if (s->sources[i] && s->status.sources[i].n_counters == 0) /* it lived on for nothing */
                         s->sources[i] = source_table[i]->close(s->sources[i]);
+                if (s->sources[i] && source_table[i]->local && wants_local(s))
+                        s->local = source_table[i]->local(s->sources[i], &s->local_why);
         }
         layout_finish(&m->layout);
         return 0;
+}
+
+/* Why no source has its counters read locally. */
+static const char *local_hint(const Sampler *s) {
+        if (!s->local)
+                return s->local_why;
+        for (size_t i = 0; i < source_table_n; i++)
+                if (source_table[i]->probe_local && !s->sources[i] &&
+                        (s->machine->hypervisor || s->status.sources[i].state != SOURCE_ABSENT))
+                        return s->status.sources[i].hint;
+        return "this kernel's PMUs have neither msr/mperf nor residencies of cores";
+}
+
+void sampler_policy_choose(Sampler *s) {
+        bool is_local = false;
+
+        for (size_t i = 0; i < source_table_n; i++)
+                is_local |= s->sources[i] && s->sources[i]->is_local;
+        s->wake_policy = is_local ? WAKE_LOCAL : wants_local(s) ? WAKE_LAZY : s->config.wake_policy;
+        (void) snprintf(s->status.wake_policy, sizeof(s->status.wake_policy), "%s", wake_policy_name(s->wake_policy));
+        s->status.wake_policy_hint[0] = 0;
+        if (wants_local(s) && !is_local)
+                (void) snprintf(s->status.wake_policy_hint, sizeof(s->status.wake_policy_hint),
+                        "local cannot be had: %s", local_hint(s));
 }
 
 static bool same_machine(const Machine *a, const Machine *b) {
@@ -189,6 +235,7 @@ int sampler_machine_rebuild(Sampler *s) {
         s->tick = TAKE_PTR(t);
         s->activity = TAKE_PTR(activity);
         s->reprobe = false;
+        sampler_policy_choose(s);
         return r;
 }
 

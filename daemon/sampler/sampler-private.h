@@ -22,6 +22,8 @@ struct Sampler {
         TopologyWatch watch;
         uint64_t fingerprint;
         WakePolicy wake_policy;
+        const LocalReads *local; /* what lets CPUs read themselves, NULL: not wanted, or not to be had: */
+        const char *local_why;
         bool reprobe; /* read the machine anew at the next turn */
         uint64_t seq, prev_ns, next_retry_ns, suspended_ns;
         uint64_t n_reads, n_wakeups, n_missed, n_dropped, rss_bytes, rss_ns;
@@ -36,6 +38,8 @@ void sampler_event_add(Sampler *s, const char *kind, int64_t cpu, const char *fo
 /* Reads the machine and its sources anew; 1 where it differs from the one before, 0, -errno (the old one
  * then stays). */
 int sampler_machine_rebuild(Sampler *s);
+/* The policy in force with the sources as they are, and why it is not the wanted one. */
+void sampler_policy_choose(Sampler *s);
 /* True where source i gave nothing until now and would give something. */
 bool sampler_source_would_work(Sampler *s, size_t i);
 void sampler_sources_close(Sampler *s);

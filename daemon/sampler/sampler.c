@@ -137,14 +137,6 @@ static void rlimit_raise(void) {
         (void) setrlimit(RLIMIT_NOFILE, &l);
 }
 
-static void wake_policy_choose(Sampler *s) {
-        /* local needs reads on the CPU itself at idle entry, which no source offers here yet */
-        s->wake_policy =
-                s->config.wake_policy_set && s->config.wake_policy == WAKE_ALWAYS ? WAKE_ALWAYS : WAKE_LAZY;
-        (void) snprintf(s->status.wake_policy, sizeof(s->status.wake_policy), "%s",
-                wake_policy_name(s->wake_policy));
-}
-
 int sampler_new(const SamplerConfig *c, Sysfs *sysfs, Sampler **ret) {
         _cleanup_(sampler_freep) Sampler *s = calloc(1, sizeof(*s));
         int r;
@@ -165,7 +157,6 @@ int sampler_new(const SamplerConfig *c, Sysfs *sysfs, Sampler **ret) {
         r = sampler_machine_rebuild(s);
         if (r < 0)
                 return r;
-        wake_policy_choose(s);
         states_tell(s, 0, true);
         *ret = TAKE_PTR(s);
         return 0;

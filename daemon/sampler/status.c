@@ -56,6 +56,7 @@ char *sampler_status_to_json(const SamplerStatus *s) {
 
         jw_begin_object(&j);
         jw_key_string(&j, "wake_policy", s->wake_policy);
+        jw_key_string(&j, "wake_policy_hint", s->wake_policy_hint);
         jw_key_string(&j, "capabilities", s->capabilities);
         jw_key(&j, "sources");
         jw_begin_array(&j);
@@ -116,6 +117,8 @@ static int status_from_object(const json_t *root, SamplerStatus *ret) {
         int r;
 
         r = get_text(root, "wake_policy", s.wake_policy, sizeof(s.wake_policy));
+        if (r == 0 && json_object_get(root, "wake_policy_hint")) /* recordings of before have none */
+                r = get_text(root, "wake_policy_hint", s.wake_policy_hint, sizeof(s.wake_policy_hint));
         if (r == 0)
                 r = get_text(root, "capabilities", s.capabilities, sizeof(s.capabilities));
         if (r < 0)

@@ -32,6 +32,7 @@ typedef struct SamplerStatus {
         uint32_t n_sources;
         SourceStatus sources[SOURCES_MAX];
         char wake_policy[16];   /* in force: local, lazy, always */
+        char wake_policy_hint[192]; /* why it is not the wanted one, "" where it is */
         char capabilities[128]; /* of the sampler, for people */
 } SamplerStatus;
 

@@ -239,7 +239,8 @@ static void test_machine_round_trip(void **state) {
 
 static void test_status_round_trip(void **state) {
         _cleanup_(frame_reader_freep) FrameReader *r = frame_reader_new();
-        SamplerStatus s = { .n_sources = 2, .wake_policy = "lazy", .capabilities = "sys_rawio" }, got = {};
+        SamplerStatus s = { .n_sources = 2, .wake_policy = "lazy", .wake_policy_hint = "local cannot be had: \"x\"", .capabilities = "sys_rawio" },
+                      got = {};
         _cleanup_free_ uint8_t *frame = NULL;
         const uint8_t *payload;
         size_t n, n_payload;

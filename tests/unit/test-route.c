@@ -207,6 +207,7 @@ static void test_status(void **state) {
         assert_true(any_contains(json_object_get(o, "problems"), "msr is denied: kernel lockdown"));
         assert_true(any_contains(json_object_get(o, "notes"), "powercap is absent"));
         assert_true(any_contains(json_object_get(o, "notes"), "made up for a test"));
+        assert_true(any_contains(json_object_get(o, "notes"), "wake policy lazy: local cannot be had: a test"));
         assert_int_equal(json_array_size(json_object_get(o, "sources")), 3);
         assert_near(num(o, "interval_ms"), 1000);
         assert_near(num(json_object_get(o, "self"), "cpu_seconds"), 0.004);

@@ -64,6 +64,7 @@ static void test_a_turn(void **state) {
         assert_int_equal(status_of(s, "cpuidle")->state, SOURCE_OK);
         assert_int_equal(status_of(s, "msr")->state, SOURCE_DISABLED);
         assert_string_equal(sampler_status(s)->wake_policy, "lazy");
+        assert_non_null(strstr(sampler_status(s)->wake_policy_hint, "local cannot be had: "));
         assert_int_equal(sampler_turn(s, &t), 0);
         assert_int_equal(t->h.seq, 1);
         assert_int_equal(t->h.generation, 1);

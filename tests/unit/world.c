@@ -212,7 +212,8 @@ void world_service(World *w, Service *ret) {
         };
 
         w->status = (SamplerStatus){
-                .n_sources = ARRAY_SIZE(sources), .wake_policy = "lazy", .capabilities = "perfmon"
+                .n_sources = ARRAY_SIZE(sources), .wake_policy = "lazy",
+                .wake_policy_hint = "local cannot be had: a test", .capabilities = "perfmon"
         };
         memcpy(w->status.sources, sources, sizeof(sources));
         w->tick = (TickHeader){ .seq = w->seq,
