@@ -27,6 +27,16 @@ static bool layout_has(const Layout *l, FieldId field) {
         return false;
 }
 
+/*
+ * Another source reads the clock of this counter, at times of its own: a quotient of the two would be of different
+ * times. SMI is a count and nobody's numerator.
+ */
+static bool has_foreign_clock(const Layout *l, FieldId field) {
+        FieldId span = field_spec(field)->span;
+
+        return span != FIELD_NONE && field != FIELD_SMI && layout_has(l, span);
+}
+
 static void note_absent(MsrSet *set, uint32_t reg) {
         for (size_t i = 0; i < set->n_absent; i++)
                 if (set->absent[i] == reg)
@@ -239,7 +249,8 @@ static int probe_cpu(Probe *p, uint32_t cpu, bool wide) {
                 MsrColumn *c;
 
                 if ((scope == SCOPE_PACKAGE || scope == SCOPE_SYSTEM) != wide ||
-                        layout_has(&p->m->layout, regs[i].field))
+                        layout_has(&p->m->layout, regs[i].field) ||
+                        has_foreign_clock(&p->m->layout, regs[i].field))
                         continue;
                 if (is_rapl(&regs[i]) && !has_unit)
                         continue;

@@ -224,6 +224,24 @@ static void test_what_another_source_gives_is_not_asked(void **state) {
         machine_free(m);
 }
 
+/* Numerator and denominator are read together or not at all. */
+static void test_no_counter_beside_the_clock_of_another_source(void **state) {
+        Machine *m = machine(0x6a);
+        Registers regs = {};
+        MsrSet set;
+
+        assert_non_null(layout_add(&m->layout, FIELD_CPU_TSC, 0));
+        assert_non_null(layout_add(&m->layout, FIELD_MPERF, 0));
+        assert_non_null(layout_add(&m->layout, FIELD_APERF, 0));
+        assert_int_equal(probe(&set, &regs, m), 0);
+        assert_null(msr_set_find(&set, FIELD_C1_RES));
+        assert_true(is_present(&set, FIELD_SMI, 3)); /* a count of its own */
+        assert_true(is_present(&set, FIELD_C6, 3));  /* its clock is core_tsc */
+        assert_true(is_present(&set, FIELD_PC6, 1));
+        msr_set_deinit(&set);
+        machine_free(m);
+}
+
 static void test_c11_core_types_have_their_own_registers(void **state) {
         Machine *m = machine(0x97); /* cores 2 and 3 are E cores without C7 here */
         Registers regs = {};
@@ -286,6 +304,7 @@ int main(void) {
                 cmocka_unit_test(test_base_clock_from_msr_or_leaf),
                 cmocka_unit_test(test_denied_is_told),
                 cmocka_unit_test(test_what_another_source_gives_is_not_asked),
+                cmocka_unit_test(test_no_counter_beside_the_clock_of_another_source),
                 cmocka_unit_test(test_c11_core_types_have_their_own_registers),
         };
 
