@@ -36,6 +36,14 @@ static int init_threads(MsrSweep *s, const Machine *m) {
         return 0;
 }
 
+/* Of all that is narrower than a package. */
+static bool has_gauges_only(const MsrSet *set) {
+        for (size_t i = set->first[SCOPE_MODULE]; i < set->n_columns; i++)
+                if (field_spec(set->columns[i].r.field)->kind != FIELD_GAUGE)
+                        return false;
+        return true;
+}
+
 int msr_sweep_init(MsrSweep *s, const Machine *m) {
         int r;
 
@@ -55,7 +63,10 @@ int msr_sweep_init(MsrSweep *s, const Machine *m) {
                 return -ENOMEM;
         s->invariant_tsc = m->n_idents > 0 && m->idents[0].invariant_tsc;
         r = init_threads(s, m);
-        return r < 0 ? r : wake_plan_init(&s->plan, m);
+        if (r == 0)
+                r = wake_plan_init(&s->plan, m);
+        s->plan.can_wait = has_gauges_only(&s->set);
+        return r;
 }
 
 void msr_sweep_deinit(MsrSweep *s) {
@@ -102,7 +113,7 @@ static void read_package(MsrTurn *t, uint32_t package) {
 static void skip_cpu(MsrTurn *t, uint32_t cpu) {
         MsrStamp *stamp = &t->s->stamps[SCOPE_CPU][cpu];
 
-        if (t->s->plan.unread[cpu]) {
+        if (wake_plan_is_due(&t->s->plan, t->turn, cpu)) {
                 msr_turn_skip(t, SCOPE_CPU, cpu, REASON_GAP);
                 return;
         }
@@ -132,15 +143,15 @@ static void read_thread(MsrTurn *t, uint32_t cpu, uint32_t core) {
         wake_plan_cpu_done(&t->s->plan, cpu);
 }
 
-static bool has_unread_thread(const MsrTurn *t, uint32_t core) {
+static bool has_due_thread(const MsrTurn *t, uint32_t core) {
         for (uint32_t i = t->s->thread_first[core]; i < t->s->thread_first[core + 1]; i++)
-                if (t->s->plan.unread[t->s->threads[i]])
+                if (wake_plan_is_due(&t->s->plan, t->turn, t->s->threads[i]))
                         return true;
         return false;
 }
 
 static void read_core(MsrTurn *t, uint32_t core) {
-        bool sleeps = t->s->plan.core_reader[core] == WAKE_PLAN_NONE && !has_unread_thread(t, core);
+        bool sleeps = t->s->plan.core_reader[core] == WAKE_PLAN_NONE && !has_due_thread(t, core);
 
         msr_turn_skip(t, SCOPE_CORE, core, sleeps ? REASON_ASLEEP : REASON_GAP);
         for (uint32_t i = t->s->thread_first[core]; i < t->s->thread_first[core + 1]; i++) {

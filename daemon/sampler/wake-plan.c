@@ -53,7 +53,7 @@ static bool is_usable(const bool *usable, uint32_t cpu) {
         return !usable || usable[cpu];
 }
 
-/* True where a should answer rather than b: awake before asleep, then the busier one. */
+/* True where a should answer rather than b: awake before asleep, just now before in between, then the busier one. */
 static bool is_better(const SourceTurn *turn, uint32_t a, uint32_t b) {
         const CpuActivity *x, *y;
 
@@ -63,6 +63,8 @@ static bool is_better(const SourceTurn *turn, uint32_t a, uint32_t b) {
         y = &turn->activity[b];
         if (x->slept != y->slept)
                 return !x->slept;
+        if ((x->asleep_since_ns == 0) != (y->asleep_since_ns == 0))
+                return x->asleep_since_ns == 0;
         return x->busy_permille > y->busy_permille;
 }
 
@@ -81,6 +83,12 @@ static bool is_too_old(const WakePlan *p, uint32_t core, const SourceTurn *turn)
         return turn->now_ns + interval > p->core_read_ns[core] + limit;
 }
 
+bool wake_plan_is_due(const WakePlan *p, const SourceTurn *turn, uint32_t cpu) {
+        bool spared = p->can_wait && turn->wake_policy == WAKE_LOCAL && turn->activity[cpu].asleep_since_ns > 0;
+
+        return p->unread[cpu] && !spared;
+}
+
 /* Step 1: threads that have something new; each proposes itself for its core. */
 static void plan_threads(WakePlan *p, const SourceTurn *turn, const bool *usable) {
         bool all = turn->wake_policy == WAKE_ALWAYS;
@@ -90,7 +98,7 @@ static void plan_threads(WakePlan *p, const SourceTurn *turn, const bool *usable
 
                 if (!turn->activity[i].slept)
                         p->unread[i] = true;
-                p->read_cpu[i] = (all || p->unread[i]) && is_usable(usable, i);
+                p->read_cpu[i] = (all || wake_plan_is_due(p, turn, i)) && is_usable(usable, i);
                 if (p->read_cpu[i] && is_better(turn, i, *reader))
                         *reader = i;
         }

@@ -14,6 +14,11 @@
 
 typedef struct WakePlan {
         uint32_t n_cpus, n_cores, n_modules, n_packages;
+        /*
+         * What is read of threads, cores and modules loses nothing by waiting (temperatures): with WAKE_LOCAL whoever
+         * sleeps just now is not woken for it, though it may have left idle before.
+         */
+        bool can_wait;
 
         /* this turn; indices of CPUs, or WAKE_PLAN_NONE for what is left asleep (or cannot be read at all)
          */
@@ -33,12 +38,14 @@ void wake_plan_deinit(WakePlan *p);
 
 /*
  * The plan of a turn. usable[cpu] is false for CPUs that must not be asked now (offline, too slow); NULL:
- * all may be. lazy (and local, where it falls to a remote reader): a core is read where a thread of it left
+ * all may be. lazy (and local, for what CPUs do not read themselves): a core is read where a thread of it left
  * idle since its last reading, or before its reading gets older than WAKE_PLAN_MAX_AGE_NS, these spread over
  * 15 s. always: every core.
  */
 void wake_plan_make(WakePlan *p, const SourceTurn *turn, const bool *usable);
 
+/* It left idle since its last reading and is worth a wakeup. */
+bool wake_plan_is_due(const WakePlan *p, const SourceTurn *turn, uint32_t cpu);
 /* That a CPU's own registers, a core's registers were read; else they stay due. */
 void wake_plan_cpu_done(WakePlan *p, uint32_t cpu);
 void wake_plan_core_done(WakePlan *p, uint32_t core, uint64_t now_ns);

@@ -200,6 +200,53 @@ static void test_no_core_goes_unread_for_more_than_a_minute(void **state) {
         assert_in_range(total, CORES * 10, CORES * 600 / 44);
 }
 
+/* Temperatures lose nothing by waiting: with local whoever sleeps just now is left alone, but for the minute. */
+static void test_local_spares_who_sleeps_just_now(void **state) {
+        Fixture *f = *state;
+        unsigned n = 0;
+
+        begin(f);
+        f->turn.wake_policy = WAKE_LOCAL;
+        f->plan.can_wait = true;
+        wake(f, 2, 300);
+        f->activity[2].asleep_since_ns = f->now; /* and sleeps again */
+        wake(f, 3, 300);
+        plan(f, NULL);
+        assert_false(wake_plan_is_due(&f->plan, &f->turn, 2));
+        assert_false(f->plan.read_cpu[2]);
+        assert_int_equal(f->plan.core_reader[2], WAKE_PLAN_NONE);
+        assert_true(f->plan.read_cpu[3]);
+        assert_int_equal(carry_out(f), 1);
+        for (unsigned i = 0; i < 60; i++) {
+                plan(f, NULL);
+                n += f->plan.read_cpu[2];
+                (void) carry_out(f);
+        }
+        assert_in_range(n, 1, 2);
+        /* counters are worth a wakeup once, as ever */
+        f->activity[2].slept = false;
+        f->plan.can_wait = false;
+        plan(f, NULL);
+        assert_true(f->plan.read_cpu[2]);
+        f->plan.can_wait = true;
+        f->turn.wake_policy = WAKE_LAZY;
+        plan(f, NULL);
+        assert_true(f->plan.read_cpu[2]);
+}
+
+static void test_who_is_awake_just_now_answers_for_the_package(void **state) {
+        Fixture *f = *state;
+
+        begin(f);
+        wake(f, 1, 900);
+        f->activity[1].asleep_since_ns = f->now;
+        wake(f, 9, 20);
+        plan(f, NULL);
+        assert_int_equal(f->plan.package_reader[0], 9);
+        assert_int_equal(f->plan.core_reader[1], 9);
+        assert_true(f->plan.read_cpu[1]); /* lazy: it left idle */
+}
+
 static void test_unusable_cpus_are_not_asked(void **state) {
         Fixture *f = *state;
         bool usable[N];
@@ -251,6 +298,9 @@ int main(void) {
                         test_c09_no_sleeper_reads_a_package_with_somebody_awake, setup, teardown),
                 cmocka_unit_test_setup_teardown(
                         test_no_core_goes_unread_for_more_than_a_minute, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_local_spares_who_sleeps_just_now, setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_who_is_awake_just_now_answers_for_the_package, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_unusable_cpus_are_not_asked, setup, teardown),
                 cmocka_unit_test_setup_teardown(
                         test_modules_are_read_with_a_core_of_theirs, setup, teardown),
