@@ -61,8 +61,11 @@ class Daemon:
         self.sampler = 0
 
     def __enter__(self):
-        argv = [CSTATED, "--config", os.devnull, "--db", self.db, "--listen", self.socket, "--interval", self.interval,
-                "--wake-policy", self.policy, "--sources", self.sources]
+        argv = [CSTATED, "--config", os.devnull, "--db", self.db, "--listen", self.socket, "--interval", self.interval]
+        if self.policy is not None:  # None: as it comes
+            argv += ["--wake-policy", self.policy]
+        if self.sources is not None:
+            argv += ["--sources", self.sources]
         for address in self.listen:
             argv += ["--listen", address]
         if self.user is not None:
