@@ -145,6 +145,11 @@ class Browser:
                       windowsVirtualKeyCode={"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowDown": 40}[key],
                       **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
 
+    def mouse(self, kind, x, y, buttons=0):
+        """kind: mouseMoved, mousePressed or mouseReleased; buttons: 1 while the left one is down."""
+        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, buttons=buttons, clickCount=1,
+                  button="left" if buttons or kind == "mouseReleased" else "none")
+
     def screenshot(self, path, full=False):
         data = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=full)["data"]
         with open(path, "wb") as f:

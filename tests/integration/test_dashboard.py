@@ -154,6 +154,28 @@ def inside_story():
     return seen
 
 
+def drag(page):
+    """Over the middle of the first chart, then back. None where there are no charts."""
+    if page.js("typeof window.Dygraph") != "function":
+        return None
+    page.js("document.querySelector('[data-panel=power]').scrollIntoView({block: 'center'})")
+    box = page.js("(() => { const r = document.querySelector('[data-panel=power] .plot').getBoundingClientRect();"
+                  "return [r.x, r.y, r.width, r.height]; })()")
+    y, left, right = box[1] + box[3] / 2, box[0] + box[2] * 0.4, box[0] + box[2] * 0.7
+    page.mouse("mouseMoved", left, y)
+    page.mouse("mousePressed", left, y, 1)
+    for i in range(1, 6):
+        page.mouse("mouseMoved", left + (right - left) * i / 5, y, 1)
+    page.mouse("mouseReleased", right, y)
+    page.until("location.hash.includes('start=')")
+    seen = {"hash": page.js("location.hash"), "custom": page.js("document.getElementById('custom').hidden")}
+    page.until("window.asked.some((u) => u.includes('/query?') && u.includes(location.hash.slice(1).split('&')[0]))")
+    page.js("history.back()")
+    page.until("!location.hash.includes('start=')")
+    seen["back"] = page.text("#windows [aria-pressed=true]")
+    return seen
+
+
 def inside_sizes():
     port = free_port()
     seen = {"wide": {}}
@@ -181,6 +203,7 @@ def inside_sizes():
             page.until("document.getElementById('window-text').textContent.includes('2 min')")
             seen["pressed"] = page.text("#windows [aria-pressed=true]")
             seen["hash"] = page.js("location.hash")
+            seen["drag"] = drag(page)
             # nobody looks: nothing is asked
             page.js("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
             page.pump(1.5)
@@ -358,6 +381,11 @@ class Dashboard(MachineTest):
         self.assertIn("custom|", seen["reached"])
         self.assertIn("pause|", seen["reached"])
         self.assertEqual((seen["pressed"], seen["hash"]), ("6 h", "#window=6h"))
+        if seen["drag"]:
+            start, end = (int(n) for n in re.findall(r"=(\d+)", seen["drag"]["hash"]))
+            self.assertTrue(3600 < (end - start) / 1000 < 9000, seen["drag"])  # three tenths of six hours
+            self.assertFalse(seen["drag"]["custom"])
+            self.assertEqual(seen["drag"]["back"], "6 h")
         self.assertEqual(seen["hidden"], 0)
 
     def test_away(self):
