@@ -181,13 +181,21 @@ static int compare_work(CompareReply *r, QueryError *error) {
         return code == 0 ? side_work(r, &r->b, error) : code;
 }
 
+/* The machine of a later window lacks what is asked for: it has no rows, as where nothing was sampled. */
+static int side_skip(Side *s) {
+        s->runs[s->at++].is_done = true;
+        return 2;
+}
+
 static int compare_next(ReplyStream *stream, JsonWriter *j) {
         CompareReply *r = (CompareReply *) stream;
         QueryError error;
         int code = compare_work(r, &error);
 
-        if (code == QUERY_E_TOO_MANY || code == QUERY_E_NO_SUCH)
-                return -E2BIG; /* too late for a reply that says so */
+        if (code == QUERY_E_NO_SUCH)
+                return side_skip(r->a.at < r->a.set.n ? &r->a : &r->b);
+        if (code == QUERY_E_TOO_MANY)
+                return -E2BIG; /* grew within the window: too late for a reply that says so */
         if (code != 0)
                 return code;
         write_compare(j, r);
@@ -230,6 +238,15 @@ static int side_parse(Service *s, const Request *q, const char *param, WindowSet
         return code == 0 ? 0 : reply_query_error(ret, &error) ?: 1;
 }
 
+/* All windows before the first byte, since a machine that was wider once may stand behind any of them. */
+static int check_windows(CompareReply *r, const WindowSet *set, QueryError *error) {
+        int code = 0;
+
+        for (size_t i = 0; i < set->n && code == 0; i++)
+                code = collect_check(r->reader, &r->spec, set->list[i].start_us, set->list[i].end_us, error);
+        return code;
+}
+
 static int compare_begin(Service *s, const Request *q, CompareReply *r, Reply *ret) {
         QueryError error = {};
         int code;
@@ -242,6 +259,11 @@ static int compare_begin(Service *s, const Request *q, CompareReply *r, Reply *r
         if (code != 0)
                 return code;
         r->reader = s->reader;
+        code = check_windows(r, &r->a.set, &error);
+        if (code == 0)
+                code = check_windows(r, &r->b.set, &error);
+        if (code != 0)
+                return reply_store_error(ret, code, &error) ?: 1;
         /* the first step finds what the store refuses, while there can still be an error reply */
         code = compare_work(r, &error);
         if (code == 2 || code == 0)

@@ -62,6 +62,17 @@ static int too_many(QueryError *error) {
         return QUERY_E_TOO_MANY;
 }
 
+int collect_check(StoreReader *r, const QuerySpec *spec, uint64_t start_us, uint64_t end_us, QueryError *ret_error) {
+        const Machine *m;
+        size_t n = 0;
+        int code;
+
+        code = store_reader_machine_at(r, start_us, end_us, &m);
+        if (code == 0 && m)
+                code = query_count_series(spec, m, &n, ret_error);
+        return code == 0 && n > COLLECT_ROWS_MAX ? too_many(ret_error) : code;
+}
+
 int collect_work(Collect *c, QueryError *ret_error) {
         int r;
 

@@ -30,6 +30,8 @@ typedef struct Collect {
 /* The metrics, scope and filters of spec over [start, end). The lists of spec stay borrowed. */
 void collect_init(Collect *c, StoreReader *r, const QuerySpec *spec, uint64_t start_us, uint64_t end_us);
 void collect_deinit(Collect *c);
+/* Before any work: QUERY_E_TOO_MANY, the error filled, where the window's machine has more rows than are kept. */
+int collect_check(StoreReader *r, const QuerySpec *spec, uint64_t start_us, uint64_t end_us, QueryError *ret_error);
 /* 0: done; 2 (no QUERY_E_): a slice is done, call again; QUERY_E_* with the error filled; <0. */
 int collect_work(Collect *c, QueryError *ret_error);
 /* The row of the same series as key, NULL where the window has none. */

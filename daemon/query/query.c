@@ -187,6 +187,22 @@ static int query_survey(Query *q, QueryError *error) {
         return r == PLAN_E_TOO_MANY ? too_many_series(error) : r;
 }
 
+int query_count_series(const QuerySpec *spec, const Machine *m, size_t *ret, QueryError *ret_error) {
+        Layout layout;
+        Plan plan;
+        int r;
+
+        r = plan_init(&plan, spec);
+        if (r == 0) {
+                sample_layout(m, &layout);
+                r = plan_set_machine(&plan, m, &layout);
+        }
+        if (r == 0)
+                *ret = plan.n_series;
+        plan_deinit(&plan);
+        return r == PLAN_E_TOO_MANY ? too_many_series(ret_error) : r;
+}
+
 static bool has_offline(const Machine *m, const QuerySpec *spec) {
         for (size_t i = 0; i < spec->n_cpus; i++)
                 for (uint32_t k = 0; k < m->n_offline; k++)

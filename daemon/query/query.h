@@ -50,6 +50,8 @@ DEFINE_CLEANUP(Query *, query_free);
 int query_next(Query *q, const QueryRow **ret);
 /* Valid after the end (samples, gaps) or at once (window, step, tier). Rollups count their rows. */
 void query_info(const Query *q, QueryInfo *ret);
+/* How many series the spec has on that machine; QUERY_E_TOO_MANY with the error filled. */
+int query_count_series(const QuerySpec *spec, const Machine *m, size_t *ret, QueryError *ret_error);
 /* Series known so far: rows a bucket has at most. */
 size_t query_n_series(const Query *q);
 /* Has any machine of the window, so far, given this metric? */

@@ -45,6 +45,13 @@ static const DbStatement reader_statements[READ_N] = {
                 "SELECT (min(id) / 8192 + 1) * 60000000, (max(id) / 8192 + 1) * 60000000 FROM sys_1m"},
         [READ_BOUNDS_1H] = {"bounds 1h",
                 "SELECT (min(id) / 8192 + 1) * 3600000000, (max(id) / 8192 + 1) * 3600000000 FROM sys_1h"},
+        [READ_TOPO_AT] = {"topo at",
+                "SELECT coalesce((SELECT topo FROM chunk WHERE t0 >= ?1 - 600000000 AND t0 <= ?2 AND t1 > ?1"
+                " ORDER BY t0 LIMIT 1),"
+                " (SELECT topo FROM sys_1m WHERE id >= ?1 / 60000000 * 8192 AND id <= ?2 / 60000000 * 8192"
+                " ORDER BY id LIMIT 1),"
+                " (SELECT topo FROM sys_1h WHERE id >= ?1 / 3600000000 * 8192 AND id <= ?2 / 3600000000 * 8192"
+                " ORDER BY id LIMIT 1), 0)"},
         /* the newest chunk's minute may get more ticks; hours are made when the next one has begun */
         [READ_FINAL_1M] = {"final 1m", "SELECT " FINAL_MINUTE},
         [READ_FINAL_1H] = {"final 1h",
@@ -266,6 +273,34 @@ int store_reader_bounds(StoreReader *r, StoreTier tier, uint64_t *ret_oldest_us,
         *ret_oldest_us = oldest;
         *ret_newest_us = newest;
         return 0;
+}
+
+int store_reader_machine_at(StoreReader *r, uint64_t start_us, uint64_t end_us, const Machine **ret) {
+        sqlite3_stmt *q;
+        const ReaderMachine *m;
+        int64_t topo = 0;
+        int code;
+
+        *ret = NULL;
+        code = reader_follow(r);
+        if (code < 0 || !r->db)
+                return code;
+        q = r->stmts[READ_TOPO_AT];
+        code = db_bind(q, "ii", (int64_t) MIN(start_us, (uint64_t) INT64_MAX),
+                (int64_t) MIN(end_us, (uint64_t) INT64_MAX));
+        if (code == 0)
+                code = db_step(q);
+        if (code > 0)
+                topo = sqlite3_column_int64(q, 0);
+        db_reset(q);
+        if (code < 0)
+                return reader_error(r, code);
+        if (topo == 0)
+                return 0;
+        code = reader_machine(r, topo, &m);
+        if (code == 0)
+                *ret = m->machine;
+        return code == -EBADMSG ? 0 : code;
 }
 
 int store_reader_final(StoreReader *r, StoreTier tier, uint64_t *ret_us) {

@@ -22,6 +22,7 @@ enum {
         READ_BOUNDS_1H,
         READ_FINAL_1M,
         READ_FINAL_1H,
+        READ_TOPO_AT,
         READ_N,
 };
 

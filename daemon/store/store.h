@@ -173,6 +173,11 @@ int store_reader_bounds(StoreReader *r, StoreTier tier, uint64_t *ret_oldest_us,
 int store_reader_final(StoreReader *r, StoreTier tier, uint64_t *ret_us);
 /* The newest machine, owned by the reader; NULL where there is none yet. */
 int store_reader_machine(StoreReader *r, const Machine **ret);
+/*
+ * The machine at the beginning of a window, as the file knows it, owned by the reader until a few others were asked
+ * for; NULL where the file has nothing of it.
+ */
+int store_reader_machine_at(StoreReader *r, uint64_t start_us, uint64_t end_us, const Machine **ret);
 /* Calls fn for each label (name NULL: all), newest start first; fn returns <0 to stop. */
 int store_reader_labels(
         StoreReader *r, const char *name, int (*fn)(void *userdata, const StoreLabel *l), void *userdata);

@@ -401,6 +401,41 @@ static void test_compare(void **state) {
 }
 
 /* A label of three windows: n is the number of runs, the spread that of their means. */
+static void add_label(World *w, const char *name) {
+        char body[128];
+
+        (void) snprintf(body, sizeof(body), "{\"name\":\"%s\",\"start\":%llu,\"end\":%llu}", name,
+                (unsigned long long) (w->time_us - 2 * USEC_PER_SEC) / 1000, (unsigned long long) w->time_us / 1000);
+        free(get_text(w, "POST", API_ROUTE_LABELS, NULL, body, true, 201));
+}
+
+/* The newest window is of a small machine, an older one of a machine too wide: that is said before the first byte. */
+static void test_compare_later_window_too_large(void **state) {
+        World *w = *state;
+        Machine *wide = fixture_machine(2, 500, 2);
+        char *text;
+        json_t *o;
+
+        world_columns(wide);
+        world_change(w, wide);
+        world_ticks(w, 2);
+        add_label(w, "wide");
+        world_change(w, world_machine());
+        world_ticks(w, 2);
+        add_label(w, "wide");
+        add_label(w, "small");
+        text = get_text(w, "GET", API_ROUTE_COMPARE, "a=wide&b=small&scope=cpu", NULL, false, 400);
+        assert_non_null(strstr(text, "ask for fewer metrics"));
+        free(text);
+        free(get_text(w, "GET", API_ROUTE_COMPARE, "a=small&b=wide&scope=cpu", NULL, false, 400));
+        o = get_json(w, API_ROUTE_COMPARE, "a=wide&b=small&metric=irq&scope=package", 200);
+        assert_int_equal(num(json_object_get(o, "a"), "windows"), 2);
+        json_decref(o);
+        /* a CPU that only one of the machines has */
+        o = get_json(w, API_ROUTE_COMPARE, "a=small&b=wide&metric=irq&cpu=3", 200);
+        json_decref(o);
+}
+
 static void test_compare_labels(void **state) {
         World *w = *state;
         json_t *o, *row;
@@ -533,6 +568,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_summary, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_compare, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_compare_labels, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_compare_later_window_too_large, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_label_refusals, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         };
