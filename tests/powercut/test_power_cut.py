@@ -21,7 +21,7 @@ import unittest
 CUTDISK = os.environ.get("CUTDISK", "cutdisk")
 STORE_WRITER = os.environ.get("STORE_WRITER", "store-writer")
 CSTATED = os.environ.get("CSTATED", "cstated")
-CUTS = int(os.environ.get("CSTATED_CUTS", "40"))
+CUTS = int(os.environ.get("CSTATED_CUTS", "24"))
 LONG = "CSTATED_CUTS" in os.environ
 INNER = "CSTATED_TEST_INNER"
 IMAGE_BYTES = 32 << 20
@@ -122,9 +122,9 @@ class PowerCut(unittest.TestCase):
         return worst
 
     def one_run(self, durable_s, allowed_s, cuts, seed):
-        minutes = 3 * cuts + 180  # a checkpoint or more, rows that expire
+        minutes = 300  # a checkpoint or more, rows that expire
         commits = minutes * (60 // durable_s if durable_s else 1)
-        self.begin(max(commits * 4 // cuts, 2), cuts, seed)
+        self.begin(max(commits * 4 // cuts, 2), cuts, seed)  # a commit is about four writes and flushes
         run(STORE_WRITER, "write", self.path("fs", "store.db"), self.path("run"), self.progress, str(minutes * 60 + 30),
             str(durable_s))
         worst = expired = 0
@@ -137,7 +137,7 @@ class PowerCut(unittest.TestCase):
             worst = max(worst, appended - last)
             expired += first > 1
             os.unlink(image)
-        self.assertGreater(len(images), cuts // 2)
+        self.assertGreater(len(images), cuts // 4)
         self.assertGreater(expired, 0)
         return len(images), worst, expired
 
