@@ -120,6 +120,18 @@ int local_sweep_init(LocalSweep *l, MsrSweep *s, const Machine *m, const LocalRe
         return 0;
 }
 
+void local_sweep_adopt(LocalSweep *l, const Machine *m, const LocalSweep *old, const Machine *m_old) {
+        for (uint32_t i = 0; i < m->n_cpus; i++) {
+                uint32_t k = machine_cpu_index(m_old, m->cpus[i].id);
+
+                if (k == UINT32_MAX)
+                        continue;
+                l->heard_ns[i] = old->heard_ns[k];
+                l->heard_running[i] = old->heard_running[k];
+                l->alive[i] = old->alive[k];
+        }
+}
+
 void local_sweep_deinit(LocalSweep *l) {
         for (unsigned i = 0; i < SCOPE_N; i++) {
                 free(l->entities[i]);

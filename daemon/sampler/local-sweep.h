@@ -40,5 +40,7 @@ typedef struct LocalSweep {
 int local_sweep_init(LocalSweep *l, MsrSweep *s, const Machine *m, const LocalReads *reads, uint32_t first_reg,
         uint32_t (*cpu_of)(void *userdata, Scope scope, uint32_t e), void *userdata);
 void local_sweep_deinit(LocalSweep *l);
+/* Events go on in a new machine: what was heard of its CPUs still holds. */
+void local_sweep_adopt(LocalSweep *l, const Machine *m, const LocalSweep *old, const Machine *m_old);
 /* As msr_sweep_run(): slots and stamps then hold the turn's values and reasons. */
 void local_sweep_run(LocalSweep *l, MsrSweep *s, SourceTurn *turn);

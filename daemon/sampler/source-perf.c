@@ -31,6 +31,7 @@
 #define EVENT_REGISTER 0x10000u /* above all registers we know */
 
 typedef struct PerfColumn {
+        FieldId field;
         Scope scope;
         uint32_t n;
         int *fds;       /* by entity, -1: none */
@@ -43,7 +44,7 @@ typedef struct PerfSource {
         MsrSweep sweep;
         PerfColumn columns[MSR_REGISTERS_MAX]; /* by register - EVENT_REGISTER */
         uint32_t n_columns;
-        bool cores_only;
+        bool cores_only, is_open;
         const LocalReads *reads; /* NULL: all is read remotely */
         LocalSweep local;
 } PerfSource;
@@ -144,7 +145,7 @@ static int add_event(
 
         if (s->n_columns == ARRAY_SIZE(s->columns) || !is_believed(name->field, first_model))
                 return 0;
-        *p = (PerfColumn){ .scope = field_spec(name->field)->scope };
+        *p = (PerfColumn){ .field = name->field, .scope = field_spec(name->field)->scope };
         p->n = machine_n_entities(m, p->scope);
         p->fds = calloc(p->n + 1, sizeof(int));
         p->cpus = calloc(p->n + 1, sizeof(uint32_t));
@@ -355,11 +356,54 @@ static uint32_t event_cpu(void *userdata, Scope scope, uint32_t e) {
 
 static int perf_open(Source *source, const Machine *m) {
         PerfSource *s = (PerfSource *) source;
-        int r = msr_sweep_init(&s->sweep, m);
+        int r;
 
-        if (r < 0 || !s->reads)
-                return r;
-        return local_sweep_init(&s->local, &s->sweep, m, s->reads, EVENT_REGISTER, event_cpu, s);
+        if (s->is_open)
+                return 0;
+        r = msr_sweep_init(&s->sweep, m);
+        if (r == 0 && s->reads)
+                r = local_sweep_init(&s->local, &s->sweep, m, s->reads, EVENT_REGISTER, event_cpu, s);
+        s->is_open = r == 0;
+        return r;
+}
+
+/* The event of a field that was on this CPU, NULL: there was none. */
+static int *event_of(PerfSource *s, const Machine *m, FieldId field, uint32_t cpu_id) {
+        uint32_t cpu = machine_cpu_index(m, cpu_id), e;
+
+        for (uint32_t i = 0; i < s->n_columns && cpu != UINT32_MAX; i++) {
+                PerfColumn *p = &s->columns[i];
+
+                if (p->field != field)
+                        continue;
+                e = entity_of(m, cpu, p->scope);
+                return e < p->n && p->cpus[e] == cpu && p->fds[e] >= 0 ? &p->fds[e] : NULL;
+        }
+        return NULL;
+}
+
+/* Events of CPUs that were not touched count on: what the change elsewhere opened anew for them is dropped again. */
+static void perf_adopt(Source *source, const Machine *m, Source *source_old, const Machine *m_old) {
+        PerfSource *s = (PerfSource *) source, *old = (PerfSource *) source_old;
+
+        if (!old->is_open || old->local.has_dead)
+                return;
+        for (uint32_t i = 0; i < s->n_columns; i++)
+                for (uint32_t e = 0; e < s->columns[i].n; e++) {
+                        PerfColumn *p = &s->columns[i];
+                        int *fd = p->fds[e] >= 0 ? event_of(old, m_old, p->field, m->cpus[p->cpus[e]].id) : NULL;
+
+                        if (fd) {
+                                int fresh = p->fds[e];
+
+                                p->fds[e] = *fd;
+                                *fd = fresh; /* closed with the old one */
+                        }
+                }
+        if (s->reads && lend_events(s, m) < 0)
+                return; /* as at the probe, where it worked */
+        if (s->reads && old->reads && perf_open(source, m) == 0)
+                local_sweep_adopt(&s->local, m, &old->local, m_old);
 }
 
 static int perf_read(Source *source, SourceTurn *turn, SourceStatus *status) {
@@ -379,6 +423,7 @@ const SourceOps source_ops_perf = {
         .passive = false,
         .probe = perf_probe,
         .probe_local = perf_probe_local,
+        .adopt = perf_adopt,
         .open = perf_open,
         .read = perf_read,
         .close = perf_close,

@@ -229,8 +229,46 @@ static void test_live(void **state) {
         }
 }
 
+/* The machine is read anew, as after a CPU elsewhere has come: the counts of those that stayed go on. */
+static void test_counts_survive_a_new_machine(void **state) {
+        Bed *b = *state;
+        _cleanup_(machine_freep) Machine *old = machine_copy(b->m);
+        _cleanup_free_ uint64_t *before = calloc(b->m->n_cpus, sizeof(*before));
+        Source *perf = NULL;
+        const char *why;
+
+        assert_true(old && before);
+        turn(b);
+        for (uint32_t i = 0; i < b->m->n_cpus; i++)
+                before[i] = value(b, FIELD_MPERF, i);
+        b->m->layout = (Layout){};
+        assert_int_equal(source_ops_idletrace.reprobe(b->trace, b->m, &b->trace_status), 0);
+        assert_int_equal(source_ops_perf.probe_local(b->fixture.sysfs, b->m, 4,
+                                 source_ops_idletrace.local(b->trace, &why), &perf, &b->perf_status), 0);
+        assert_non_null(perf);
+        machine_finish_layout(b->m);
+        assert_int_equal(source_ops_idletrace.open(b->trace, b->m), 0);
+        source_ops_perf.adopt(perf, b->m, b->perf, old);
+        (void) source_ops_perf.close(b->perf);
+        b->perf = perf;
+        assert_int_equal(source_ops_perf.open(perf, b->m), 0);
+        for (unsigned k = 0; k < 3; k++) {
+                struct timespec t = { .tv_nsec = (long) INTERVAL_NS };
+
+                turn(b);
+                for (uint32_t i = 0; i < b->m->n_cpus; i++) {
+                        assert_true(value(b, FIELD_MPERF, i) >= before[i]);
+                        before[i] = value(b, FIELD_MPERF, i);
+                }
+                (void) nanosleep(&t, NULL);
+        }
+}
+
 int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_live) };
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_live),
+                cmocka_unit_test(test_counts_survive_a_new_machine),
+        };
 
         return cmocka_run_group_tests(tests, setup, teardown);
 }
