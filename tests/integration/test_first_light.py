@@ -107,9 +107,10 @@ def inside(folder):
         put(folder, "query.idle", curl(socket, "/api/v1/query?metric=idle_time&state=C6&start=-%ds&points=1" % (SECONDS + 2)))
         put(folder, "status.json", curl(socket, "/api/v1/status"))
         os.kill(sampler, signal.SIGCONT)
-        turbostat = output("turbostat", "-q", "-i", "2", "-n", "4", "--enable", "Time_Of_Day_Seconds", env=dict(os.environ))
-        put(folder, "turbostat", turbostat.stdout)
-        put(folder, "turbostat.err", turbostat.stderr)
+        if "LD_PRELOAD" in os.environ:  # the shim
+            turbostat = output("turbostat", "-q", "-i", "2", "-n", "4", "--enable", "Time_Of_Day_Seconds", env=dict(os.environ))
+            put(folder, "turbostat", turbostat.stdout)
+            put(folder, "turbostat.err", turbostat.stderr)
         daemon.terminate()
         put(folder, "exit", str(daemon.wait(10)))
         put(folder, "sql", output("sqlite3", "-readonly", os.path.join(folder, "db"), "pragma integrity_check").stdout)
@@ -162,8 +163,12 @@ class FirstLight(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="cstated-first-light-")
-        argv = [RUN, cls.scenario, "--shim", "--", sys.executable, os.path.abspath(__file__), "--inside", cls.folder]
-        p = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=200)
+        p = cls.run_machine("--shim")
+        cls.no_turbostat = None
+        if p.returncode == SKIP and b"CPUID faulting" in p.stdout + p.stderr:
+            # turbostat alone asks the CPU itself who it is, and needs to be lied to
+            cls.no_turbostat = (p.stderr.decode().strip() or p.stdout.decode().strip())
+            p = cls.run_machine()
         if p.returncode == SKIP:
             print(p.stderr.decode().strip() or p.stdout.decode().strip())
             raise unittest.SkipTest("the fake machine cannot run here")
@@ -176,6 +181,11 @@ class FirstLight(unittest.TestCase):
         for line in cls.read("expect").splitlines():
             metric, scope, entity, value = line.split("\t")
             cls.expect.setdefault((metric, scope), {})[entity] = float(value)
+
+    @classmethod
+    def run_machine(cls, *options):
+        argv = [RUN, cls.scenario, *options, "--", sys.executable, os.path.abspath(__file__), "--inside", cls.folder]
+        return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=200)
 
     @classmethod
     def tearDownClass(cls):
@@ -318,6 +328,8 @@ class FirstLight(unittest.TestCase):
     def test_turbostat_agrees(self):
         """Column by column, in one at least of its three intervals: it reads one CPU after another, its summary has one
         clock for all, and a busy machine stretches the time between; what is wrong is wrong in each."""
+        if self.no_turbostat:
+            self.skipTest(self.no_turbostat)
         header, tables = parse_tables(self.read("turbostat"))
         self.assertEqual(len(tables), 4, self.read("turbostat.err"))
         clock = "Time_Of_Day_Seconds"
