@@ -125,8 +125,15 @@ static MsrDecode decode_of(FieldId field, const CpuModel *model) {
                                                                                   : MSR_DECODE_WIDE;
 }
 
-/* Knights Landing's C6 registers are not where its PMU looks. */
-static bool is_believed(FieldId field, const CpuModel *model) {
+/*
+ * Knights Landing's C6 registers are not where its PMU looks. C1's register is the thread's, its PMU's scope the core:
+ * most kernels move the event of a second thread to the first one's CPU, count that one's C1, and no second thread may
+ * read it, so that it would be asked for remotely, and the first one woken for it. What TSC, MPERF and the core's
+ * states leave is right then.
+ */
+static bool is_believed(FieldId field, const CpuModel *model, const Machine *m) {
+        if (field == FIELD_C1_RES)
+                return m->n_cores == m->n_cpus;
         return !model || !(model->quirks & CPU_QUIRK_KNL_C6) || (field != FIELD_C6 && field != FIELD_PC6);
 }
 
@@ -143,7 +150,7 @@ static int add_event(
         MsrColumn *c;
         int denied = 0;
 
-        if (s->n_columns == ARRAY_SIZE(s->columns) || !is_believed(name->field, first_model))
+        if (s->n_columns == ARRAY_SIZE(s->columns) || !is_believed(name->field, first_model, m))
                 return 0;
         *p = (PerfColumn){ .field = name->field, .scope = field_spec(name->field)->scope };
         p->n = machine_n_entities(m, p->scope);

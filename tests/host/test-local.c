@@ -264,10 +264,45 @@ static void test_counts_survive_a_new_machine(void **state) {
         }
 }
 
+/*
+ * C1's register is a thread's, its event a core's: with two threads in a core the kernel counts the first one's for
+ * both, and lets one of them read it. Then it is left out.
+ */
+static void test_c1_is_no_event_of_a_second_thread(void **state) {
+        static const char core[] = "sys/bus/event_source/devices/cstate_core";
+        static const bool smt[] = { false, true };
+        Bed *b = *state;
+        _cleanup_(machine_freep) Machine *m = machine_copy(b->m);
+        char tsc[64], type[64];
+        const char *why;
+
+        assert_true(m && m->n_cpus >= 1);
+        assert_int_equal(sysfs_read_line(b->fixture.sysfs, tsc, sizeof(tsc), PMU "/events/mperf"), 0);
+        assert_int_equal(sysfs_read_line(b->fixture.sysfs, type, sizeof(type), PMU "/type"), 0);
+        fixture_write(&b->fixture, "config:0-63\n", "%s/format/event", core);
+        fixture_write(&b->fixture, type, "%s/type", core);
+        fixture_write(&b->fixture, tsc, "%s/events/c1-residency", core);
+        for (size_t k = 0; k < ARRAY_SIZE(smt); k++) {
+                SourceStatus status = {};
+                Source *perf = NULL;
+
+                m->layout = (Layout){};
+                m->n_cores = smt[k] ? (m->n_cpus + 1) / 2 : m->n_cpus;
+                for (uint32_t i = 0; i < m->n_cpus; i++)
+                        m->cpus[i].core = i % m->n_cores;
+                assert_int_equal(source_ops_perf.probe_local(b->fixture.sysfs, m, 4,
+                                         source_ops_idletrace.local(b->trace, &why), &perf, &status), 0);
+                assert_non_null(perf);
+                assert_int_equal(layout_find(&m->layout, FIELD_C1_RES, 0) != NULL, m->n_cores == m->n_cpus);
+                (void) source_ops_perf.close(perf);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_live),
                 cmocka_unit_test(test_counts_survive_a_new_machine),
+                cmocka_unit_test(test_c1_is_no_event_of_a_second_thread),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);
