@@ -23,8 +23,11 @@ struct idle_local_slot {
         __u64 running; /* ns the first own event has counted */
         __u64 values[IDLE_LOCAL_COLUMNS];
         /* written by user space */
-        __u32 own;     /* columns of this CPU, its core and its module */
-        __u32 shared;  /* columns of its package: one CPU of it reads them in an interval, the first that goes idle */
-        __u32 package; /* index of what says whether one has */
+        __u32 own;             /* columns of this CPU alone */
+        __u32 core_columns;    /* of its core and module */
+        __u32 package_columns; /* one CPU of the package reads them in an interval, the first that goes idle */
+        __u32 core, package;   /* slots in whose readers their CPUs meet */
+        /* written by all CPUs that have this slot's index as theirs */
+        __u32 core_readers, package_readers;
         __u32 pad;
 };

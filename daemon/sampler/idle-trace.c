@@ -227,12 +227,14 @@ int idle_trace_local_event(IdleTrace *t, uint32_t cpu, unsigned column, int fd) 
         return bpf_map_update_elem(map, &place, &fd, BPF_ANY) < 0 ? -errno : 0;
 }
 
-void idle_trace_local_want(IdleTrace *t, uint32_t cpu, uint32_t own, uint32_t package, uint32_t shared) {
+void idle_trace_local_want(IdleTrace *t, uint32_t cpu, const LocalWant *want) {
         if (!t->local || cpu >= t->n_cpus)
                 return;
-        t->local[cpu].package = package;
-        t->local[cpu].shared = shared;
-        t->local[cpu].own = own;
+        t->local[cpu].core = want->core;
+        t->local[cpu].package = want->package;
+        t->local[cpu].own = want->own;
+        t->local[cpu].core_columns = want->core_columns;
+        t->local[cpu].package_columns = want->package_columns;
 }
 
 void idle_trace_local_due(IdleTrace *t) {

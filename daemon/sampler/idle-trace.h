@@ -56,8 +56,8 @@ void idle_trace_read(const struct idle_trace_slot *slot, uint64_t now_ns, IdleTr
 int idle_trace_local_error(const IdleTrace *t);
 /* The event of a CPU's column from now on; the kernel keeps it open, fd may be closed. fd < 0: none. -errno. */
 int idle_trace_local_event(IdleTrace *t, uint32_t cpu, unsigned column, int fd);
-/* Which columns a CPU reads: its own, and the ones it shares with its package (any index below n_cpus). */
-void idle_trace_local_want(IdleTrace *t, uint32_t cpu, uint32_t own, uint32_t package, uint32_t shared);
+/* Which columns a CPU reads; indices are below n_cpus. */
+void idle_trace_local_want(IdleTrace *t, uint32_t cpu, const LocalWant *want);
 /* A new interval: every CPU reads once more, at its next idle entry. */
 void idle_trace_local_due(IdleTrace *t);
 /* NULL: no such CPU, or none are read. */

@@ -92,28 +92,54 @@ static __always_inline void local_read_columns(struct idle_local_slot *l, __u32 
         }
 }
 
+/*
+ * The kernel brings an event's count up to date without a lock: two CPUs that read one at the same time may add the
+ * same piece twice, or lose one, for good. So who is not alone leaves it to the other. Whoever comes later sees both
+ * additions, hence never do two go in; two that come at once may both stay out. (An atomic with a result would ask for
+ * a kernel of 5.12.)
+ */
+static __always_inline int local_enter(__u32 *readers) {
+        (void) __sync_fetch_and_add(readers, 1);
+        barrier();
+        return *(volatile __u32 *) readers == 1;
+}
+
+static __always_inline void local_leave(__u32 *readers) {
+        barrier();
+        (void) __sync_fetch_and_add(readers, -1);
+}
+
 static __always_inline void local_read(struct idle_trace_slot *s, __u32 cpu, __u32 due, __u64 now) {
         struct idle_local_slot *l = bpf_map_lookup_elem(&local_slots, &cpu);
-        __u32 package, want, *done;
+        struct idle_local_slot *core, *package;
+        __u32 core_id, package_id, want, *done;
 
         if (!l)
                 return;
         s->local_done = due;
-        package = l->package;
+        core_id = l->core;
+        package_id = l->package;
         want = l->own;
-        done = bpf_map_lookup_elem(&local_packages, &package);
-        /* Two CPUs that come at once both read: nothing is wrong with that. */
-        if (done && *done != due)
-                want |= l->shared;
+        core = bpf_map_lookup_elem(&local_slots, &core_id);
+        package = bpf_map_lookup_elem(&local_slots, &package_id);
+        done = bpf_map_lookup_elem(&local_packages, &package_id);
+        if (!core || !package || !done)
+                return;
+        if (local_enter(&core->core_readers))
+                want |= l->core_columns;
+        if (local_enter(&package->package_readers) && *done != due)
+                want |= l->package_columns;
         l->seq++;
         barrier();
         l->got = 0;
         l->ns = now;
         local_read_columns(l, cpu, want);
-        if (done && (l->got & l->shared))
+        if (l->got & l->package_columns)
                 *done = due;
         barrier();
         l->seq++;
+        local_leave(&package->package_readers);
+        local_leave(&core->core_readers);
 }
 
 static __always_inline int body_idle(__u32 state, __u64 now) {

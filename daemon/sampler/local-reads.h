@@ -18,15 +18,22 @@ typedef struct LocalReading {
         uint64_t values[LOCAL_COLUMNS_MAX];
 } LocalReading;
 
+/*
+ * Which columns a CPU reads at each of its readings. Those that others read too are read by one at a time; core and
+ * package tell who these are, by any number below that of possible CPUs that is theirs. Of a package, the first to go
+ * idle in an interval reads for all.
+ */
+typedef struct LocalWant {
+        uint32_t own;
+        uint32_t core, core_columns;
+        uint32_t package, package_columns;
+} LocalWant;
+
 typedef struct LocalReads {
         void *userdata;
         /* A CPU's column is this event from now on, fd < 0: none. fd may be closed afterwards. -errno. */
         int (*set)(void *userdata, uint32_t cpu_id, unsigned column, int fd);
-        /*
-         * Which columns a CPU reads: `own` at each of its readings; `shared` are its package's (any number below that
-         * of possible CPUs), which the first of the package's CPUs to go idle in an interval reads for all.
-         */
-        void (*want)(void *userdata, uint32_t cpu_id, uint32_t own, uint32_t package, uint32_t shared);
+        void (*want)(void *userdata, uint32_t cpu_id, const LocalWant *want);
         /* An interval begins: each CPU reads once more, at its next idle entry. */
         void (*due)(void *userdata);
         /* The last reading of a CPU; false: none, or it is being written just now and all over again. */

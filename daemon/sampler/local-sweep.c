@@ -77,7 +77,8 @@ static int init_scope(LocalSweep *l, MsrSweep *s, const Machine *m, Scope scope,
 }
 
 static void want(const LocalSweep *l, const Machine *m, uint32_t cpu) {
-        uint32_t own = 0, shared = 0, package = m->cpus[cpu].package;
+        uint32_t package = m->cpus[cpu].package, meet = machine_first_cpu(m, SCOPE_CORE, m->cpus[cpu].core);
+        LocalWant w = { .package = m->cpus[machine_first_cpu(m, SCOPE_PACKAGE, package)].id };
         uint32_t system_cpu = l->entities[SCOPE_SYSTEM][0].cpu;
 
         for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
@@ -87,11 +88,16 @@ static void want(const LocalSweep *l, const Machine *m, uint32_t cpu) {
                         continue;
                 if (scopes[i] == SCOPE_PACKAGE ||
                         (scopes[i] == SCOPE_SYSTEM && system_cpu < m->n_cpus && m->cpus[system_cpu].package == package))
-                        shared |= l->entities[scopes[i]][e].columns;
+                        w.package_columns |= l->entities[scopes[i]][e].columns;
+                else if (scopes[i] == SCOPE_CPU)
+                        w.own |= l->entities[scopes[i]][e].columns;
                 else if (scopes[i] != SCOPE_SYSTEM)
-                        own |= l->entities[scopes[i]][e].columns;
+                        w.core_columns |= l->entities[scopes[i]][e].columns;
+                if (scopes[i] == SCOPE_MODULE && l->entities[scopes[i]][e].columns)
+                        meet = machine_first_cpu(m, SCOPE_MODULE, e); /* a core is of one module */
         }
-        l->reads->want(l->reads->userdata, m->cpus[cpu].id, own, package, shared);
+        w.core = m->cpus[meet].id;
+        l->reads->want(l->reads->userdata, m->cpus[cpu].id, &w);
 }
 
 int local_sweep_init(LocalSweep *l, MsrSweep *s, const Machine *m, const LocalReads *reads, uint32_t first_reg,

@@ -33,8 +33,8 @@ static int local_set(void *userdata, uint32_t cpu_id, unsigned column, int fd) {
         return idle_trace_local_event(userdata, cpu_id, column, fd);
 }
 
-static void local_want(void *userdata, uint32_t cpu_id, uint32_t own, uint32_t package, uint32_t shared) {
-        idle_trace_local_want(userdata, cpu_id, own, package, shared);
+static void local_want(void *userdata, uint32_t cpu_id, const LocalWant *want) {
+        idle_trace_local_want(userdata, cpu_id, want);
 }
 
 static void local_due(void *userdata) {

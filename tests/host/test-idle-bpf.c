@@ -408,7 +408,7 @@ static void test_live_local_readings(void **state) {
                 fds[c] = c == 0 ? fds[0] : open_tsc(c);
                 assert_true(fds[c] >= 0);
                 assert_int_equal(idle_trace_local_event(trace, c, 0, fds[c]), 0);
-                idle_trace_local_want(trace, c, 1, 0, 0);
+                idle_trace_local_want(trace, c, &(LocalWant){ .own = 1, .core = c });
         }
         idle_trace_record(trace);
         t0 = now_ns();
@@ -451,6 +451,51 @@ static void test_live_local_readings(void **state) {
         }
 }
 
+/* The CPU goes idle once more; the columns that it could read then. */
+static uint32_t got_at_idle(IdleTrace *trace, uint32_t cpu) {
+        LocalReading r;
+
+        assert_int_equal(idle_trace_test_run(trace, "test_idle", cpu, (uint64_t[]){ UINT32_MAX, now_ns() }, 2), 0);
+        assert_int_equal(idle_trace_test_run(trace, "test_idle", cpu, (uint64_t[]){ 1, now_ns() }, 2), 0);
+        assert_true(idle_local_read(idle_trace_local_slot(trace, cpu), &r));
+        return r.got;
+}
+
+/* An event of several CPUs is read by one at a time: the kernel adds to its count without a lock. */
+static void test_one_reader_at_a_time(void **state) {
+        enum { OWN = 1, CORE = 2, PACKAGE = 4 };
+        uint32_t cpu = (uint32_t) sysconf(_SC_NPROCESSORS_ONLN) - 1;
+        _cleanup_(idle_trace_freep) IdleTrace *trace = NULL;
+        struct idle_local_slot *slot;
+        int fd = open_tsc(cpu);
+
+        assert_int_equal(idle_trace_new(cpu + 1, true, &trace), 0);
+        if (idle_trace_local_error(trace) < 0 || fd < 0) {
+                trace = idle_trace_free(trace);
+                skip();
+        }
+        for (unsigned column = 0; column < 3; column++)
+                assert_int_equal(idle_trace_local_event(trace, cpu, column, fd), 0);
+        (void) close(fd);
+        idle_trace_local_want(trace, cpu, &(LocalWant){ OWN, cpu, CORE, cpu, PACKAGE });
+        slot = (struct idle_local_slot *) idle_trace_local_slot(trace, cpu);
+        idle_trace_local_due(trace);
+        assert_int_equal(got_at_idle(trace, cpu), OWN | CORE | PACKAGE);
+        assert_int_equal(slot->core_readers + slot->package_readers, 0);
+        slot->core_readers = 1; /* its sibling reads just now */
+        idle_trace_local_due(trace);
+        assert_int_equal(got_at_idle(trace, cpu), OWN | PACKAGE);
+        slot->core_readers = 0;
+        slot->package_readers = 2;
+        idle_trace_local_due(trace);
+        assert_int_equal(got_at_idle(trace, cpu), OWN | CORE);
+        assert_int_equal(slot->core_readers, 0);
+        assert_int_equal(slot->package_readers, 2);
+        slot->package_readers = 0;
+        idle_trace_local_due(trace); /* nobody has read the package in vain */
+        assert_int_equal(got_at_idle(trace, cpu), OWN | CORE | PACKAGE);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sequences_in_the_kernel),
@@ -458,6 +503,7 @@ int main(void) {
                 cmocka_unit_test(test_live_ping_pong),
                 cmocka_unit_test(test_live_long_sleep),
                 cmocka_unit_test(test_live_local_readings),
+                cmocka_unit_test(test_one_reader_at_a_time),
         };
         IdleTrace *probe = NULL;
         int r;

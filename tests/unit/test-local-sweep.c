@@ -44,7 +44,7 @@ typedef struct Bed {
 
         LocalReading readings[N]; /* what each CPU has read last */
         bool torn[N];
-        uint32_t own[N], shared[N];
+        LocalWant wants[N];
         unsigned n_due;
         uint32_t goes_idle; /* CPU that reads itself right after the turn has asked for it, N: none */
         unsigned n_remote[N];
@@ -84,13 +84,11 @@ static int fake_set(void *userdata, uint32_t cpu, unsigned column, int fd) {
         return 0;
 }
 
-static void fake_want(void *userdata, uint32_t cpu, uint32_t own, uint32_t package, uint32_t shared) {
+static void fake_want(void *userdata, uint32_t cpu, const LocalWant *want) {
         Bed *b = userdata;
 
         assert_true(cpu < N);
-        assert_int_equal(package, cpu % CORES / 2);
-        b->own[cpu] = own;
-        b->shared[cpu] = shared;
+        b->wants[cpu] = *want;
 }
 
 static void fake_due(void *userdata) {
@@ -228,8 +226,13 @@ static void test_what_is_wanted_of_whom(void **state) {
         Bed *b = *state;
 
         for (unsigned i = 0; i < N; i++) {
-                assert_int_equal(b->own[i], OWN);
-                assert_int_equal(b->shared[i], SHARED);
+                const LocalWant *w = &b->wants[i];
+
+                assert_int_equal(w->own, OWN & ~(1u << C6));
+                assert_int_equal(w->core_columns, 1u << C6);
+                assert_int_equal(w->package_columns, SHARED);
+                assert_int_equal(w->core, i % CORES);        /* threads of a core meet, and no others */
+                assert_int_equal(w->package, i % CORES & ~1u);
         }
 }
 
