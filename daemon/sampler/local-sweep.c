@@ -7,7 +7,8 @@
  *   - nobody has, and the CPU its events are on is awake: it has not gone idle in the whole interval, so a remote read
  *     interrupts but wakes nobody. It may go idle just now: then it reads itself, and is left alone;
  *   - it sleeps. Its counters stand as they were read, the clock beside them with them, so nothing is lost and nothing
- *     invented. After WAKE_PLAN_MAX_AGE_NS (spread over time) it is asked all the same;
+ *     invented. After WAKE_PLAN_MAX_AGE_NS (spread over time) it is asked all the same, but for a CPU that has done
+ *     nothing since it was read;
  *   - its counters have never been read locally: this kernel or PMU does not let us, and the lazy rule holds: it is
  *     asked when a CPU of it has left idle.
  *
@@ -324,7 +325,9 @@ static bool must_ask(const LocalTurn *x, Scope scope, uint32_t e) {
                 return true;
         if (n->moved && (n->got & n->needed) != n->needed)
                 return true;
-        return scope != SCOPE_CPU && is_too_old(x, e, n);
+        if (scope == SCOPE_CPU && x->t.turn->activity[e].asleep_since_ns <= n->read_ns)
+                return false; /* all it did is in that reading */
+        return is_too_old(x, e, n);
 }
 
 static void ask(LocalTurn *x, Scope scope, uint32_t e, uint32_t cpu) {

@@ -345,6 +345,23 @@ static void test_time_after_the_reading_is_left_out(void **state) {
         assert_int_equal(value(b, FIELD_MPERF, 4), 180);
 }
 
+/* And it does not wait for ever: who sleeps on is asked for that piece within a minute, who did nothing is not. */
+static void test_time_after_the_reading_comes_within_a_minute(void **state) {
+        Bed *b = *state;
+
+        begin(b);
+        all_sleep(b);
+        pass(2);
+        b->activity[6].asleep_since_ns = now();
+        turn_later(b, 20 * SECOND);
+        assert_int_equal(n_remote(b), 0);
+        turn_later(b, 60 * SECOND);
+        assert_true(b->n_remote[6] > 0);
+        assert_int_equal(reason(b, FIELD_MPERF, 6), REASON_NONE);
+        assert_int_equal(b->n_remote[7], 0);
+        assert_int_equal(reason(b, FIELD_MPERF, 7), REASON_ASLEEP);
+}
+
 static void test_who_never_went_idle_is_asked_and_not_woken(void **state) {
         Bed *b = *state;
 
@@ -521,6 +538,7 @@ int main(void) {
                 TEST(test_tsc_of_a_reading),
                 TEST(test_sleepers_are_not_asked_and_their_clock_goes_on),
                 TEST(test_time_after_the_reading_is_left_out),
+                TEST(test_time_after_the_reading_comes_within_a_minute),
                 TEST(test_who_never_went_idle_is_asked_and_not_woken),
                 TEST(test_who_goes_idle_just_now_is_left_alone),
                 TEST(test_a_torn_reading_is_none),
