@@ -18,6 +18,10 @@ static bool only_answered_us(
                 slept_ns + (uint64_t) asked * ASKING_NS >= elapsed_ns;
 }
 
+uint64_t idle_halted_since(const IdleSet *set, uint32_t state, uint64_t asleep_since) {
+        return set && state < set->n_states && set->states[state].is_poll ? 0 : asleep_since;
+}
+
 uint8_t idle_activity(
         IdleTotals *before, const IdleTraceReading *r, uint64_t prev_ns, uint64_t now_ns, uint32_t asked) {
         IdleTotals now = { .valid = true }, was = *before;

@@ -13,6 +13,12 @@ typedef struct IdleTotals {
 } IdleTotals;
 
 /*
+ * The sleep in progress in a state of the set, 0: none. POLL is none to the counters of a CPU: MPERF goes on in it, and
+ * with idle=poll it may last longer than an interval.
+ */
+uint64_t idle_halted_since(const IdleSet *set, uint32_t state, uint64_t asleep_since);
+
+/*
  * ACTIVITY_TRACE_KNOWN, and ACTIVITY_TRACE where the CPU was awake between the turns at prev_ns (0: none) and now_ns;
  * 0 where nothing is known. asked: our own remote reads of it in the turn at prev_ns, each of which may have broken its
  * sleep once and for a moment. *before is brought up to date.

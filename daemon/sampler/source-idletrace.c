@@ -256,15 +256,6 @@ static void put_sleeps(const IdletraceSource *s, SourceTurn *turn) {
         }
 }
 
-/* POLL is no sleep to the counters of a CPU: MPERF goes on in it. */
-static uint64_t asleep_since(
-        const Machine *m, uint32_t cpu, const struct idle_trace_slot *slot, const IdleTraceReading *r) {
-        uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
-        const IdleSet *set = machine_idle_set(m, cpu);
-
-        return set && state < set->n_states && set->states[state].is_poll ? 0 : r->asleep_since;
-}
-
 static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status) {
         IdletraceSource *s = (IdletraceSource *) source;
         const Machine *m = turn->machine;
@@ -283,9 +274,11 @@ static int idletrace_read(Source *source, SourceTurn *turn, SourceStatus *status
                 idle_trace_read(slot, turn->now_ns, &reading);
                 for (uint8_t state = 0; state < IDLE_STATES_MAX; state++)
                         read_state(turn, slot, &reading, i, n_states, state);
+                reading.asleep_since = idle_halted_since(machine_idle_set(m, i),
+                        __atomic_load_n(&slot->state, __ATOMIC_RELAXED), reading.asleep_since);
                 turn->activity[i].evidence |= idle_activity(
                         &s->before[i], &reading, turn->prev_ns, turn->now_ns, turn->activity[i].asked);
-                turn->activity[i].asleep_since_ns = asleep_since(m, i, slot, &reading);
+                turn->activity[i].asleep_since_ns = reading.asleep_since;
                 idle_sleeps_add(&s->sleeps, m, i, slot);
         }
         put_sleeps(s, turn);

@@ -115,6 +115,21 @@ static void test_asked_while_awake(void **state) {
         assert_int_equal(turn(&c, T1, T1 + INTERVAL, 1), ASLEEP);
 }
 
+/* Through a whole interval in POLL: MPERF went on, whoever took that for a sleep would call it idle. */
+static void test_polling_is_awake(void **state) {
+        static IdleSet set = { .n_states = 2, .states = { { .is_poll = true }, {} } };
+        IdleTotals before = {};
+        IdleTraceReading r = { .seen = true, .entries = { 1 } };
+
+        r.asleep_since = idle_halted_since(&set, 0, T0 - INTERVAL / 2);
+        assert_int_equal(r.asleep_since, 0);
+        assert_int_equal(idle_activity(&before, &r, T0 - INTERVAL, T0, 0), AWAKE);
+        assert_int_equal(idle_activity(&before, &r, T0, T1, 0), AWAKE);
+        assert_int_equal(idle_halted_since(&set, 1, T0), T0);
+        assert_int_equal(idle_halted_since(&set, 2, T0), T0); /* not of the list: a halt */
+        assert_int_equal(idle_halted_since(NULL, 0, T0), T0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_nothing_known),
@@ -124,6 +139,7 @@ int main(void) {
                 cmocka_unit_test(test_woken_by_us),
                 cmocka_unit_test(test_woken_by_us_and_itself),
                 cmocka_unit_test(test_asked_while_awake),
+                cmocka_unit_test(test_polling_is_awake),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
