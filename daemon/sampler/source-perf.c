@@ -137,8 +137,12 @@ static bool is_believed(FieldId field, const CpuModel *model, const Machine *m) 
         return !model || !(model->quirks & CPU_QUIRK_KNL_C6) || (field != FIELD_C6 && field != FIELD_PC6);
 }
 
-/* Opens an event for every entity. 0, also where no entity has it; -EACCES, -EPERM: nobody lets us; -ENOMEM.
- */
+/* Nobody lets us, or there are more CPUs than files we may open: some CPUs' counters alone are of no use. */
+static bool is_refused(int error) {
+        return error == -EACCES || error == -EPERM || error == -EMFILE || error == -ENFILE;
+}
+
+/* Opens an event for every entity. 0, also where no entity has it; else why there can be none. */
 static int add_event(
         PerfSource *s, Sysfs *sysfs, const Machine *m, const PerfEventName *name, const PerfEvent *event) {
         const CpuModel *first_model = cpu_table_find(&m->idents[m->cpus[0].ident]);
@@ -174,7 +178,7 @@ static int add_event(
 
                 p->cpus[e] = cpu;
                 p->fds[e] = cpu < m->n_cpus && denied == 0 ? event_open(event, m->cpus[cpu].id) : -ENODEV;
-                if (p->fds[e] == -EACCES || p->fds[e] == -EPERM)
+                if (is_refused(p->fds[e]))
                         denied = p->fds[e];
                 c->slots[e].present = p->fds[e] >= 0;
                 c->slots[e].holds_c7 =

@@ -7,6 +7,7 @@
 
 #include "tests/unit/test.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -298,11 +299,35 @@ static void test_c1_is_no_event_of_a_second_thread(void **state) {
         }
 }
 
+/* Fewer files than CPUs: no counters of some CPUs only, but the other way for all. */
+static void test_too_few_files(void **state) {
+        Bed *b = *state;
+        _cleanup_(machine_freep) Machine *m = machine_copy(b->m);
+        SourceStatus status = {};
+        struct rlimit old, few;
+        Source *perf = NULL;
+        const char *why;
+        int next = dup(STDOUT_FILENO);
+
+        assert_true(m && next >= 0);
+        (void) close(next);
+        m->layout = (Layout){};
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+        few = (struct rlimit){ (rlim_t) next + m->n_cpus + 1, old.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        assert_int_equal(source_ops_perf.probe_local(b->fixture.sysfs, m, 4,
+                                 source_ops_idletrace.local(b->trace, &why), &perf, &status), 0);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+        assert_null(perf);
+        assert_int_equal(status.error, EMFILE);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_live),
                 cmocka_unit_test(test_counts_survive_a_new_machine),
                 cmocka_unit_test(test_c1_is_no_event_of_a_second_thread),
+                cmocka_unit_test(test_too_few_files),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);
