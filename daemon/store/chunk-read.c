@@ -175,6 +175,17 @@ static bool same_scope(const Chunk *c, size_t a, size_t b) {
         return field_spec(c->columns[a].field)->scope == field_spec(c->columns[b].field)->scope;
 }
 
+/* The place that has been held for longest, but not that of `busy`, which is read while the place is filled. */
+static ChunkReference *take_place(Chunk *c, const ChunkReference *busy) {
+        ChunkReference *at;
+
+        do {
+                at = &c->references[c->next_reference];
+                c->next_reference = (c->next_reference + 1) % ARRAY_SIZE(c->references);
+        } while (at == busy);
+        return at;
+}
+
 /*
  * Entry i as later ones refer to it, decoded once. What it refers to itself must not refer any further: that is as deep
  * as a writer goes, and no depth is left for a hostile file. *ret is good until another entry is asked for.
@@ -196,8 +207,7 @@ static int chunk_reference(Chunk *c, size_t i, unsigned depth, const ChunkRefere
                 return r;
         if (reference && !same_scope(c, reference->entry, i))
                 return -EBADMSG;
-        at = &c->references[c->next_reference];
-        c->next_reference = (c->next_reference + 1) % ARRAY_SIZE(c->references);
+        at = take_place(c, reference);
         at->entry = 0;
         r = reserve_reference(at, n_values);
         if (r == 0)

@@ -85,7 +85,7 @@ typedef struct Chunk {
         size_t data; /* offset of the data */
         ChunkColumn columns[LAYOUT_COLUMNS_MAX + 1];
         ChunkReference references[CHUNK_REFERENCES_MAX];
-        size_t next_reference; /* the place that is given up next */
+        size_t next_reference; /* the place that is given up next, unless it is in use */
 } Chunk;
 
 void chunk_deinit(Chunk *c);

@@ -276,6 +276,63 @@ static void test_references(void **state) {
         rows_deinit(&r);
 }
 
+/* More entries that are referred to than are kept: what an entry refers to stays while it is decoded. */
+static void test_many_references(void **state) {
+        static const struct {
+                FieldId field, reference;
+        } referring[] = {
+                { FIELD_CPU_NS, FIELD_CPU_TSC },
+                { FIELD_IDLE_TIME, FIELD_IDLE_NS },
+                { FIELD_CORE_NS, FIELD_CORE_TSC },
+                { FIELD_ENERGY_CORE, FIELD_CORE_NS },
+                { FIELD_MC6, FIELD_MODULE_TSC },
+                { FIELD_PKG_NS, FIELD_PKG_TSC },
+                { FIELD_ENERGY_PKG, FIELD_PKG_NS },
+                { FIELD_ENERGY_SYS, FIELD_SYS_NS },
+        };
+        Layout l = { .n_entities = { 1, 1, 1, 1, 1 } };
+        _cleanup_(chunk_deinit) Chunk c = {};
+        uint8_t *records, *bytes, reasons[60];
+        int64_t v[60];
+        TickRows rows = { .n = 60 };
+        uint32_t x = 1;
+        size_t size;
+
+        for (size_t i = 0; i < ARRAY_SIZE(referring); i++) {
+                (void) layout_add(&l, referring[i].field, 0);
+                (void) layout_add(&l, referring[i].reference, 0);
+        }
+        (void) layout_add(&l, FIELD_MPERF, 0);
+        (void) layout_add(&l, FIELD_APERF, 0);
+        layout_finish(&l);
+        rows.n_values = l.n_values;
+        rows.stride = tick_rows_stride(l.n_values);
+        records = calloc(rows.n, rows.stride);
+        assert_non_null(records);
+        rows.records = records;
+        for (size_t i = 0; i < rows.n; i++) {
+                TickRecord h = { BASE_US + i, BASE_US + i + 1, 1000 };
+                uint8_t none[32] = {};
+                int64_t all[32];
+
+                x = x * 1664525 + 1013904223;
+                for (size_t k = 0; k < l.n_values; k++) /* multiples of each other */
+                        all[k] = (int64_t) (x >> 8) * (int64_t) (k + 1);
+                tick_record_write(records + i * rows.stride, &h, all, none, l.n_values);
+        }
+        assert_int_equal(chunk_encode(&l, &rows, &bytes, &size), 0);
+        assert_int_equal(chunk_open_memory(&c, bytes, size), 0);
+        assert_int_not_equal(c.columns[entry_of(&c, FIELD_MPERF)].reference, 0);
+        assert_int_equal(chunk_column(&c, FIELD_CPU_NS, 0, v, reasons), 0);
+        for (size_t i = 1; i < ARRAY_SIZE(referring); i++)
+                assert_int_equal(chunk_column(&c, referring[i].reference, 0, v, reasons), 0);
+        assert_int_equal(chunk_column(&c, FIELD_MPERF, 0, v, reasons), 0);
+        for (size_t i = 0; i < rows.n; i++)
+                assert_int_equal(v[i], tick_rows_values(&rows, i)[layout_find(&l, FIELD_MPERF, 0)->offset]);
+        free(bytes);
+        free(records);
+}
+
 static void set_reference(uint8_t *bytes, const Chunk *c, size_t entry, uint8_t reference) {
         uint32_t crc;
 
@@ -327,6 +384,7 @@ int main(void) {
                 cmocka_unit_test(test_any_damage_is_seen),
                 cmocka_unit_test(test_wrong_shape_is_refused),
                 cmocka_unit_test(test_references),
+                cmocka_unit_test(test_many_references),
                 cmocka_unit_test(test_hostile_references),
         };
 
