@@ -41,13 +41,16 @@ static uint64_t sum_of(const int64_t *v, size_t n) {
  * the ticks.
  */
 static uint64_t add_whole(const int64_t **sum, int64_t *restrict room, const int64_t *restrict v, size_t n) {
-        if (!*sum)
-                *sum = v;
-        else {
-                const int64_t *before = *sum;
+        const int64_t *restrict first = *sum;
 
+        if (!first)
+                *sum = v;
+        else if (first == room) /* from the third on */
                 for (size_t i = 0; i < n; i++)
-                        room[i] = (int64_t) ((uint64_t) before[i] + (uint64_t) v[i]);
+                        room[i] = (int64_t) ((uint64_t) room[i] + (uint64_t) v[i]);
+        else {
+                for (size_t i = 0; i < n; i++)
+                        room[i] = (int64_t) ((uint64_t) first[i] + (uint64_t) v[i]);
                 *sum = room;
         }
         return sum_of(v, n);

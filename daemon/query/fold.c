@@ -93,7 +93,8 @@ static void fold_quotient(Fold *f, const Series *s, const Member *m, size_t k) {
 static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size_t from, size_t to) {
         bool is_max = s->metric->flags & METRIC_MAX_UP, is_counter = s->metric->kind == METRIC_COUNTER;
         bool is_gauge = s->metric->kind == METRIC_GAUGE;
-        int64_t count = 0; /* sums in registers: a series in memory would be written back at every tick */
+        /* sums in registers: a series in memory would be written back at every tick */
+        uint64_t count = 0; /* modulo 2^64, whatever was read */
         double total = 0, scale = m->scale;
 
         for (size_t i = from; i < to; i++) {
@@ -134,10 +135,10 @@ static void fold_member(Fold *f, Series *s, Member *m, const StoreBlock *b, size
                         f->den[k] = is_counter ? den : f->den[k] + den;
                 }
                 f->n[k] = MAX(f->n[k], ticks);
-                count += b->values[at];
+                count += (uint64_t) b->values[at];
                 total += num;
         }
-        s->count += count;
+        s->count = (int64_t) ((uint64_t) s->count + count);
         s->total += total;
 }
 

@@ -169,6 +169,23 @@ static void test_counter(void **state) {
         free(r.rows);
 }
 
+/* What a damaged file says may be any number: sums wrap, also where a tick is null. */
+static void test_sums_wrap(void **state) {
+        World *w = *state;
+        Result r;
+
+        world_set(w, FIELD_IRQ, 0, 3, INT64_MIN);
+        world_ticks(w, 2);
+        world_null(w, FIELD_IRQ, 0, 3, REASON_GAP);
+        world_ticks(w, 1);
+        world_set(w, FIELD_IRQ, 0, 3, INT64_MIN);
+        world_ticks(w, 1);
+        r = run(w, window(BASE_US, BASE_US + 4 * USEC_PER_SEC, "metric=irq&cpu=3&points=1&agg=sum"));
+        assert_int_equal(r.n, 1);
+        assert_true(r.rows[0].sum_count == INT64_MIN);
+        free(r.rows);
+}
+
 static void test_buckets_are_aligned(void **state) {
         World *w = *state;
         Result r;
@@ -902,6 +919,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_window_is_half_open, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_ratio_is_sum_over_sum, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_counter, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_sums_wrap, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_buckets_are_aligned, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_watts, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_watts_of_a_sleeper, setup, teardown),
