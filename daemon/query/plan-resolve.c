@@ -250,8 +250,10 @@ static int resolve_group(
                 s->is_own = n_terms == 1 && field_spec(terms[0].num)->scope == scope;
                 s->keeps_spread = s->is_own && (terms[0].ratio != FIELD_NONE ||
                                                        (s->n_members == 1 && rollup_has_spread(terms[0].num)));
+                /* one core that is left of two is told as two were: both may fall into one bucket */
                 s->by_member = (m->flags & METRIC_SUM_WATTS) ||
-                               ((m->flags & METRIC_SETTLED) && s->n_members > 1 && m->kind == METRIC_RATIO);
+                               ((m->flags & METRIC_SETTLED) && m->kind == METRIC_RATIO &&
+                                       (s->n_members > 1 || !s->is_own));
         }
         return 0;
 }

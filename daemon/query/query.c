@@ -126,9 +126,12 @@ static int query_fetch(Query *q) {
 }
 
 static bool is_settled_query(const Query *q) {
-        for (size_t i = 0; i < q->plan.n_series; i++)
-                if (q->plan.series[i].by_member && q->plan.series[i].n_members > 1)
+        for (size_t i = 0; i < q->plan.n_series; i++) {
+                const Series *s = &q->plan.series[i];
+
+                if (s->by_member && (s->n_members > 1 || ((s->metric->flags & METRIC_SETTLED) && !s->is_own)))
                         return q->info.tier == TIER_RAW;
+        }
         return false;
 }
 

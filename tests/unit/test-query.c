@@ -459,6 +459,31 @@ static void test_hotplug(void **state) {
         free(r.rows);
 }
 
+/* Of two cores one goes: what is left is still the mean of quotients, and weighs as long as it lasted. */
+static void test_settled_over_hotplug(void **state) {
+        World *w = *state;
+        int64_t second = 2100000000 / 1024;
+        Machine *m;
+        Result r;
+
+        for (uint32_t c = 0; c < 4; c++) {
+                world_set(w, FIELD_CORE_TSC, 0, c, second);
+                world_set(w, FIELD_C6, 0, c, second);
+        }
+        world_ticks(w, 30);
+        m = fixture_unplug(fixture_unplug(world_machine(), 1), 5);
+        world_change(w, m);
+        for (uint32_t c = 0; c < 3; c++) {
+                world_set(w, FIELD_CORE_TSC, 0, c, second);
+                world_set(w, FIELD_C6, 0, c, 0);
+        }
+        world_ticks(w, 10);
+        r = run(w, window(BASE_US, BASE_US + 40 * USEC_PER_SEC, "metric=c6&scope=package&package=0&points=1"));
+        assert_int_equal(r.n, 1);
+        assert_near(r.rows[0].mean, 75, 1e-3);
+        free(r.rows);
+}
+
 static void test_filters(void **state) {
         World *w = *state;
         Result r;
@@ -929,6 +954,7 @@ int main(void) {
                 cmocka_unit_test(test_hybrid_states),
                 cmocka_unit_test(test_nameless_states),
                 cmocka_unit_test_setup_teardown(test_hotplug, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_settled_over_hotplug, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_filters, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_gaps, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_agrees_with_metric_value, setup, teardown),
