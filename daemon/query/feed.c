@@ -3,54 +3,58 @@
  * The parts lie one behind the other on the time axis, each end of a part being the start of the next, on borders of
  * the coarser of the two; a tick or row belongs to the part its end lies in. Rows are taken up to where the store
  * calls them final when the query begins, so that a minute that is committed meanwhile is still told by its ticks.
+ * Where the clock was set back there are rows behind the open minute, too: they follow where it cannot reach them.
  */
 
 #include <errno.h>
 
 #include "cstated/macro.h"
-#include "cstated/timespan.h"
 
 #include "query/feed.h"
-
-#define MINUTE_US (60 * USEC_PER_SEC)
-#define HOUR_US   (3600 * USEC_PER_SEC)
+#include "query/tier.h"
 
 static void feed_add(Feed *f, StoreTier tier, uint64_t start, uint64_t end) {
-        if (start < end)
+        if (start < end && f->n_parts < FEED_PARTS_MAX)
                 f->parts[f->n_parts++] = (FeedPart) { .tier = tier, .start_us = start, .end_us = end };
 }
 
-static void feed_split(Feed *f, StoreTier tier, uint64_t start, uint64_t end, const uint64_t final_us[3]) {
-        static const uint64_t units[] = { [TIER_1M] = MINUTE_US, [TIER_1H] = HOUR_US };
-        uint64_t unit, first, last;
+static uint64_t round_up(uint64_t v, uint64_t unit) {
+        return v / unit * unit + (v % unit > 0 ? unit : 0);
+}
 
-        if (tier == TIER_RAW) {
+static void feed_split(Feed *f, StoreTier tier, uint64_t start, uint64_t end, const StoreFinal finals[3]) {
+        const StoreFinal *final = &finals[tier];
+        const uint64_t spans[][2] = { { 0, final->end_us }, { final->resume_us, final->resume_end_us } };
+        uint64_t unit = tier_length_us(tier);
+
+        for (size_t i = 0; tier != TIER_RAW && i < ARRAY_SIZE(spans); i++) {
+                uint64_t first = round_up(MAX(start, spans[i][0]), unit), last = MIN(end, spans[i][1]) / unit * unit;
+
+                if (first >= last)
+                        continue;
+                feed_split(f, (StoreTier) (tier - 1), start, first, finals);
+                feed_add(f, tier, first, last);
+                start = last;
+        }
+        if (tier == TIER_RAW)
                 feed_add(f, tier, start, end);
-                return;
-        }
-        unit = units[tier];
-        first = (start + unit - 1) / unit * unit;
-        last = MIN(end, final_us[tier]) / unit * unit;
-        if (first >= last) {
-                feed_split(f, (StoreTier) (tier - 1), start, end, final_us);
-                return;
-        }
-        feed_split(f, (StoreTier) (tier - 1), start, first, final_us);
-        feed_add(f, tier, first, last);
-        feed_split(f, (StoreTier) (tier - 1), last, end, final_us);
+        else
+                feed_split(f, (StoreTier) (tier - 1), start, end, finals);
 }
 
 int feed_init(Feed *f, StoreReader *r, const StoreScanSpec *spec) {
-        uint64_t final_us[3] = {};
+        StoreFinal finals[3] = {};
 
         *f = (Feed) { .reader = r, .spec = *spec, .tier = spec->tier };
         for (unsigned t = TIER_1M; t <= (unsigned) spec->tier; t++) {
-                int code = store_reader_final(r, (StoreTier) t, &final_us[t]);
+                int code = store_reader_final(r, (StoreTier) t, &finals[t]);
 
                 if (code < 0)
                         return code;
         }
-        feed_split(f, spec->tier, spec->start_us, spec->end_us, final_us);
+        /* a time that no store has: nothing is added to it that could overflow */
+        feed_split(f, spec->tier, MIN(spec->start_us, (uint64_t) INT64_MAX), MIN(spec->end_us, (uint64_t) INT64_MAX),
+                finals);
         return 0;
 }
 

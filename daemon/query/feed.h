@@ -8,7 +8,7 @@
 
 #include "store/store.h"
 
-#define FEED_PARTS_MAX 7 /* raw, minutes, raw, hours, raw, minutes, raw at the most */
+#define FEED_PARTS_MAX 17 /* raw, minutes, raw, minutes, raw; the same thrice, with hours between, at the most */
 
 typedef struct FeedPart {
         StoreTier tier;

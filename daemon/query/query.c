@@ -369,7 +369,7 @@ static void query_count(Query *q) {
                 if (q->feed.tier == q->info.tier)
                         q->info.samples++;
                 else
-                        q->fine_us += q->block->end_us[i] - q->block->start_us[i];
+                        q->fine_us += q->block->dt_ns[i] / NSEC_PER_USEC; /* the wall clock may have been set in it */
         }
 }
 

@@ -20,6 +20,12 @@
         "coalesce((SELECT (t1 - 1) / 60000000 * 60000000 FROM chunk ORDER BY seq DESC LIMIT 1)," \
         " (SELECT (max(id) / 8192 + 1) * 60000000 FROM sys_1m), 0)"
 
+/* And the rows, if any, behind the two units that may get more ticks yet. */
+#define FINAL_AND_BEYOND(table, unit) \
+        "SELECT us, coalesce((SELECT id / 8192 * " unit " FROM " table " WHERE id >= (us / " unit " + 2) * 8192" \
+        " ORDER BY id LIMIT 1), 0), coalesce((SELECT (id / 8192 + 1) * " unit " FROM " table \
+        " WHERE id >= (us / " unit " + 2) * 8192 ORDER BY id DESC LIMIT 1), 0) FROM final"
+
 static const DbStatement reader_statements[READ_N] = {
         [READ_TOPO] = {"topo", "SELECT id, json FROM topo WHERE id = ?"},
         [READ_TOPO_NEWEST] = {"topo newest", "SELECT id, json FROM topo ORDER BY id DESC LIMIT 1"},
@@ -53,10 +59,12 @@ static const DbStatement reader_statements[READ_N] = {
                 " (SELECT topo FROM sys_1h WHERE id >= ?1 / 3600000000 * 8192 AND id <= ?2 / 3600000000 * 8192"
                 " ORDER BY id LIMIT 1), 0)"},
         /* the newest chunk's minute may get more ticks; hours are made when the next one has begun */
-        [READ_FINAL_1M] = {"final 1m", "SELECT " FINAL_MINUTE},
+        [READ_FINAL_1M] = {"final 1m",
+                "WITH final(us) AS (SELECT " FINAL_MINUTE ") " FINAL_AND_BEYOND("sys_1m", "60000000")},
         [READ_FINAL_1H] = {"final 1h",
-                "SELECT min(" FINAL_MINUTE " / 3600000000 * 3600000000,"
-                " coalesce((SELECT (max(id) / 8192 + 1) * 3600000000 FROM sys_1h), 0))"},
+                "WITH final(us) AS (SELECT min(" FINAL_MINUTE " / 3600000000 * 3600000000,"
+                " coalesce((SELECT (max(id) / 8192 + 1) * 3600000000 FROM sys_1h), 0))) "
+                FINAL_AND_BEYOND("sys_1h", "3600000000")},
 };
 
 static uint64_t now_ns(void) {
@@ -303,9 +311,9 @@ int store_reader_machine_at(StoreReader *r, uint64_t start_us, uint64_t end_us, 
         return code == -EBADMSG ? 0 : code;
 }
 
-int store_reader_final(StoreReader *r, StoreTier tier, uint64_t *ret_us) {
+int store_reader_final(StoreReader *r, StoreTier tier, StoreFinal *ret) {
         _cleanup_reset_ sqlite3_stmt *q = NULL;
-        uint64_t final_us = 0;
+        StoreFinal final = {};
         int code;
 
         code = reader_follow(r);
@@ -317,9 +325,13 @@ int store_reader_final(StoreReader *r, StoreTier tier, uint64_t *ret_us) {
                 if (code < 0)
                         return reader_error(r, code);
                 if (code > 0)
-                        final_us = (uint64_t) sqlite3_column_int64(q, 0);
+                        final = (StoreFinal) {
+                                .end_us = (uint64_t) sqlite3_column_int64(q, 0),
+                                .resume_us = (uint64_t) sqlite3_column_int64(q, 1),
+                                .resume_end_us = (uint64_t) sqlite3_column_int64(q, 2),
+                        };
         }
-        *ret_us = final_us;
+        *ret = final;
         return 0;
 }
 

@@ -167,10 +167,15 @@ int store_scan_next(StoreScan *s, const StoreBlock **ret);
 /* Oldest and newest tick of a tier, 0 where empty. */
 int store_reader_bounds(StoreReader *r, StoreTier tier, uint64_t *ret_oldest_us, uint64_t *ret_newest_us);
 /*
- * Up to when rows of 1m or 1h change no more, but for a clock that is set back: a border of the tier, 0 where there are
- * none. What ended later is to be had from finer tiers.
+ * Up to when rows of 1m or 1h change no more: a border of the tier, 0 where there are none. What ended later is to be
+ * had from finer tiers; but where the clock was set back, or was ahead for a while, rows lie behind the open minute and
+ * the one that follows it, in [resume_us, resume_end_us), 0 and 0 where not.
  */
-int store_reader_final(StoreReader *r, StoreTier tier, uint64_t *ret_us);
+typedef struct StoreFinal {
+        uint64_t end_us, resume_us, resume_end_us;
+} StoreFinal;
+
+int store_reader_final(StoreReader *r, StoreTier tier, StoreFinal *ret);
 /* The newest machine, owned by the reader; NULL where there is none yet. */
 int store_reader_machine(StoreReader *r, const Machine **ret);
 /*

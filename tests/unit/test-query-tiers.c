@@ -203,6 +203,88 @@ static void test_changes(void **state) {
         }
 }
 
+/* A tick over which the clock is set. */
+static void set_clock(World *w, int64_t by_us) {
+        w->sample.h.seq = ++w->seq;
+        w->sample.h.start_us = w->time_us;
+        w->time_us += TICK_US + (uint64_t) by_us;
+        w->sample.h.end_us = w->time_us;
+        w->sample.h.dt_ns = TICK_US * NSEC_PER_USEC;
+        assert_int_equal(store_append(w->store, &w->sample), 0);
+}
+
+/* A tick in which the clock was set is as long as it was, not from one reading of the clock to the next. */
+static void test_clock_set_in_a_tick(void **state) {
+        World *w = *state;
+        Result raw, hours;
+
+        vary(w, 49 * HOUR_US / TICK_US);
+        maintain(w);
+        set_clock(w, 5 * (int64_t) HOUR_US);
+        run(w, "system", BASE_US, w->time_us, TIER_RAW, &raw);
+        run(w, "system", BASE_US, w->time_us, TIER_1H, &hours);
+        expect_same(&hours, &raw, false);
+        assert_in_range(hours.info.samples, 49, 50);
+        set_clock(w, -5 * (int64_t) HOUR_US);
+        vary(w, 2);
+        run(w, "system", BASE_US, w->time_us, TIER_RAW, &raw);
+        run(w, "system", BASE_US, w->time_us, TIER_1H, &hours);
+        expect_same(&hours, &raw, false);
+        assert_in_range(hours.info.samples, 49, 50);
+}
+
+/* While the clock stands before the history, the history is told as ever: also what only rows have kept. */
+static void test_clock_set_back(void **state) {
+        World *w = *state;
+        uint64_t end_us;
+        Result minutes[2], hours[2];
+
+        vary(w, 49 * HOUR_US / TICK_US + 7);
+        maintain(w);
+        end_us = w->time_us;
+        run(w, "system", BASE_US, end_us, TIER_1M, &minutes[0]);
+        run(w, "system", BASE_US, end_us, TIER_1H, &hours[0]);
+        set_clock(w, -60 * (int64_t) HOUR_US);
+        vary(w, 9);
+        assert_int_equal(store_flush(w->store), 0);
+        vary(w, 1);
+        run(w, "system", BASE_US, end_us, TIER_1M, &minutes[1]);
+        run(w, "system", BASE_US, end_us, TIER_1H, &hours[1]);
+        assert_in_range(minutes[0].rows[0].count, 40 * HOUR_US / TICK_US, 50 * HOUR_US / TICK_US);
+        expect_same(&minutes[1], &minutes[0], false);
+        expect_same(&hours[1], &hours[0], false);
+}
+
+/* The same where the clock was ahead and is right now: its rows lie in the future, and no tick of today is lost. */
+static void test_clock_was_ahead(void **state) {
+        World *w = *state;
+        Result raw, minutes, hours;
+
+        vary(w, 49 * HOUR_US / TICK_US);
+        set_clock(w, 1000 * (int64_t) HOUR_US);
+        vary(w, 3 * HOUR_US / TICK_US);
+        set_clock(w, -1003 * (int64_t) HOUR_US);
+        for (uint64_t i = 0; i < 7; i++) {
+                vary(w, 1 + 37 * i);
+                maintain(w);
+                run(w, "system", BASE_US, w->time_us, TIER_RAW, &raw);
+                run(w, "system", BASE_US, w->time_us, TIER_1M, &minutes);
+                run(w, "system", BASE_US, w->time_us, TIER_1H, &hours);
+                expect_same(&minutes, &raw, false);
+                expect_same(&hours, &raw, false);
+        }
+}
+
+static int setup_expiring(void **state) {
+        World *w = calloc(1, sizeof(*w));
+
+        assert_non_null(w);
+        vfs_shim_install();
+        world_open_expiring(w, BASE_US, TICK_US, 2 * HOUR_US, AGES_US);
+        *state = w;
+        return 0;
+}
+
 static int setup(void **state) {
         World *w = calloc(1, sizeof(*w));
 
@@ -250,6 +332,9 @@ int main(void) {
                 TIER_TEST(test_spread),
                 TIER_TEST(test_minutes_in_memory),
                 TIER_TEST(test_changes),
+                TIER_TEST(test_clock_set_in_a_tick),
+                cmocka_unit_test_setup_teardown(test_clock_set_back, setup_expiring, teardown),
+                TIER_TEST(test_clock_was_ahead),
                 cmocka_unit_test(test_affordable),
         };
 
