@@ -12,7 +12,8 @@
 #include "store/scan.h"
 #include "store/writer.h"
 
-#define RUN_MAX 64
+#define RUN_MAX   64
+#define RUN_CELLS 200000 /* of 37 bytes: 7 MB, however many CPUs there are */
 
 static uint64_t unit_us(const StoreScan *s) {
         return s->spec.tier == TIER_1H ? ROLLUP_HOUR_US : ROLLUP_MINUTE_US;
@@ -110,6 +111,11 @@ static int take_run(StoreScan *s, int64_t *ret_topo, int64_t *ret_epoch, size_t 
         }
         *ret_n = n;
         return r;
+}
+
+/* How many units of the machine's make a block. */
+static size_t run_max(const StoreScan *s) {
+        return MAX(MIN(RUN_CELLS / MAX(s->layout.n_values, (size_t) 1), (size_t) RUN_MAX), (size_t) 1);
 }
 
 /* Index of the unit in the run, n where it is not. */
@@ -248,7 +254,11 @@ int scan_rollup_next(StoreScan *s, const StoreBlock **ret) {
         if (r < 0)
                 return r;
         scan_set_machine(s, topo, m->machine, &m->layout);
-        r = scan_reserve(s, RUN_MAX);
+        if (n > run_max(s)) { /* the rest is another run */
+                n = run_max(s);
+                s->next_unit = s->start_us[n - 1] / unit_us(s) + 1;
+        }
+        r = scan_reserve(s, run_max(s));
         if (r < 0)
                 return r;
         clear_block(s, n);

@@ -336,6 +336,44 @@ static void test_fullest_machine(void **state) {
         fixture_deinit(&f);
 }
 
+/* What a block of a wide machine's rows takes is bounded; its rows come in smaller blocks, none is left out. */
+static void test_wide_machine(void **state) {
+        Context *c = *state;
+        Store *s = context_store(c);
+        StoreScanSpec spec = { .start_us = BASE_HOUR, .end_us = BASE_HOUR + HOUR, .tier = TIER_1M };
+        FieldId all[FIELD_N - 1];
+        uint64_t next = BASE_HOUR;
+        const StoreBlock *b;
+        StoreScan *scan;
+        StoreReader *r;
+        Fixture f;
+        int code;
+
+        for (unsigned i = 1; i < FIELD_N; i++)
+                all[i - 1] = (FieldId) i;
+        spec.fields = all;
+        spec.n_fields = ARRAY_SIZE(all);
+        fixture_init(&f, 500, 2, 1);
+        assert_in_range(f.layout.n_values, 4000, 40000);
+        assert_int_equal(store_set_machine(s, f.machine, BASE_HOUR), 0);
+        for (uint64_t i = 0; i < 60; i++)
+                assert_int_equal(store_append(s, fixture_sample(&f, BASE_HOUR, 60 * i + 30)), 0);
+        assert_int_equal(store_flush(s), 0);
+        r = context_reader(c, s);
+        assert_int_equal(store_scan_new(r, &spec, &scan), 0);
+        while ((code = store_scan_next(scan, &b)) > 0) {
+                assert_in_range(b->n * b->layout->n_values, 4000, 200000);
+                for (size_t i = 0; i < b->n; i++, next += MINUTE)
+                        assert_int_equal(b->start_us[i], next);
+        }
+        assert_int_equal(code, 0);
+        assert_int_equal(next, BASE_HOUR + HOUR);
+        (void) store_scan_free(scan);
+        (void) store_reader_close(r);
+        (void) store_close(s);
+        fixture_deinit(&f);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 CONTEXT_TEST(test_minutes_and_hours),
@@ -344,6 +382,7 @@ int main(void) {
                 CONTEXT_TEST(test_missing_rollups_come_back),
                 CONTEXT_TEST(test_machine_changes_columns),
                 CONTEXT_TEST(test_fullest_machine),
+                CONTEXT_TEST(test_wide_machine),
                 cmocka_unit_test(test_merge_is_exact),
         };
 
