@@ -263,6 +263,7 @@ static void test_clock_was_ahead(void **state) {
         vary(w, 49 * HOUR_US / TICK_US);
         set_clock(w, 1000 * (int64_t) HOUR_US);
         vary(w, 3 * HOUR_US / TICK_US);
+        maintain(w);
         set_clock(w, -1003 * (int64_t) HOUR_US);
         for (uint64_t i = 0; i < 7; i++) {
                 vary(w, 1 + 37 * i);
