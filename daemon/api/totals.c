@@ -287,8 +287,8 @@ int totals_add(Totals *t, const Sample *s) {
                         c->seen[l->map[e]] = true;
                         if (field->kind == FIELD_GAUGE)
                                 c->values[l->map[e]] = v;
-                        else if (v > 0) /* a total never falls */
-                                c->values[l->map[e]] += v;
+                        else if (v > 0 && __builtin_add_overflow(c->values[l->map[e]], v, &c->values[l->map[e]]))
+                                c->values[l->map[e]] = INT64_MAX; /* a total never falls */
                 }
         }
         return 0;

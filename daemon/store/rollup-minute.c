@@ -125,7 +125,7 @@ static int minute_gather(Minute *m, FieldId field, int64_t *values, uint8_t *rea
                         return r;
                 for (size_t k = 0; any && k < n; k++)
                         if (m->ratio_reasons[k] == REASON_NONE) {
-                                values[k] += m->ratios[k];
+                                values[k] = (int64_t) ((uint64_t) values[k] + (uint64_t) m->ratios[k]);
                                 reasons[k] = REASON_NONE;
                         }
                 any = true;

@@ -72,6 +72,12 @@ static void test_adds(void **state) {
         made.s.reasons[slot(&made, FIELD_IRQ, 0, 1)] = REASON_ASLEEP;
         assert_int_equal(totals_add(t, &made.s), 0);
         assert_int_equal(total(t, FIELD_IRQ, 0, 1), 15);
+        /* what no counter counts stays at the end, and is not undefined */
+        made.s.reasons[slot(&made, FIELD_IRQ, 0, 1)] = REASON_NONE;
+        made.s.values[slot(&made, FIELD_IRQ, 0, 1)] = INT64_MAX;
+        assert_int_equal(totals_add(t, &made.s), 0);
+        assert_int_equal(totals_add(t, &made.s), 0);
+        assert_int_equal(total(t, FIELD_IRQ, 0, 1), INT64_MAX);
         unmake(&made);
 }
 
