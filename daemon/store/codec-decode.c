@@ -190,14 +190,6 @@ static int take_scaled(const uint8_t **p, const uint8_t *end, size_t n, const in
         return 0;
 }
 
-static bool no_nulls(const uint8_t *reasons, size_t n) {
-        uint8_t any = 0;
-
-        for (size_t i = 0; i < n; i++)
-                any |= reasons[i];
-        return any == REASON_NONE;
-}
-
 static int take_beside(const uint8_t **p, const uint8_t *end, uint8_t tag, size_t n,
         const CodecNeighbour *beside, int64_t *values, uint8_t *reasons) {
         if (!beside->values)
@@ -258,7 +250,7 @@ static int take_nulls_of_reference(
 
 int codec_decode(
         const uint8_t **p, const uint8_t *end, size_t n, CodecContext *c, int64_t *values, uint8_t *reasons) {
-        bool whole = c->reference.values && no_nulls(c->reference.reasons, n);
+        const int64_t *reference = NULL;
         uint8_t tag;
 
         if (*p == end || n == 0 || n > CODEC_TICKS_MAX)
@@ -282,6 +274,8 @@ int codec_decode(
         default:
                 (*p)--;
                 memset(reasons, REASON_NONE, n);
-                return take_scaled(p, end, n, whole ? c->reference.values : NULL, c, values);
+                if (tag == TAG_SCALED && c->reference.values && codec_no_nulls(c->reference.reasons, n))
+                        reference = c->reference.values;
+                return take_scaled(p, end, n, reference, c, values);
         }
 }

@@ -19,6 +19,7 @@
  */
 
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -212,14 +213,6 @@ static unsigned sampled_cost(const int64_t *v, size_t n) {
         return bits;
 }
 
-static bool no_nulls(const uint8_t *reasons, size_t n) {
-        uint8_t any = 0;
-
-        for (size_t i = 0; reasons && i < n; i++)
-                any |= reasons[i];
-        return any == REASON_NONE;
-}
-
 /* Of the whole column: the ratio of the sums. 0 where there is none that an encoder could use. */
 static int64_t measured_ratio(const int64_t *v, const int64_t *reference, size_t n) {
         double sum = 0, sum_reference = 0, ratio;
@@ -261,48 +254,55 @@ static unsigned scaled_cost(
         return cost;
 }
 
-/* A column whose nulls, if it has any, are those of the reference (NULL: of no reference). */
-static uint8_t *put_scaled(uint8_t *out, const int64_t *v, const int64_t *reference, size_t n, CodecContext *c) {
-        int64_t left[CODEC_TICKS_MAX], ratio;
+/*
+ * Values without nulls: as they are, or what is left of them beside another entity's or behind the reference, where
+ * that is clearly less. NULL: there is no such column, or its nulls are other ones.
+ */
+static uint8_t *put_dense(uint8_t *out, const int64_t *v, size_t n, const int64_t *beside, const int64_t *reference,
+        CodecContext *c) {
+        int64_t left[CODEC_TICKS_MAX], difference[CODEC_TICKS_MAX], ratio = 0;
+        unsigned least = UINT_MAX - MEDIAN_SAMPLES, cost;
+        const int64_t *rest = NULL; /* the better of the two */
 
-        if (!reference || scaled_cost(v, reference, n, c->ratio, left, &ratio) + MEDIAN_SAMPLES >
-                                  sampled_cost(v, n))
+        assert(n > 0);
+        if (reference) {
+                least = scaled_cost(v, reference, n, c->ratio, left, &ratio);
+                rest = left;
+        }
+        if (beside) {
+                for (size_t i = 0; i < n; i++)
+                        difference[i] = (int64_t) ((uint64_t) v[i] - (uint64_t) beside[i]);
+                cost = sampled_cost(difference, n);
+                rest = cost < least ? difference : rest;
+                least = MIN(cost, least);
+        }
+        if (!rest || least + MEDIAN_SAMPLES > sampled_cost(v, n))
                 return put_body(out, v, n);
-        *out++ = TAG_SCALED;
-        out = codec_put_varint(out, codec_zigzag((int64_t) ((uint64_t) ratio - (uint64_t) c->ratio)));
-        c->ratio = ratio;
-        c->referred = true;
-        return put_body(out, left, n);
+        if (rest == difference)
+                *out++ = TAG_DIFFERENCE;
+        else {
+                *out++ = TAG_SCALED;
+                out = codec_put_varint(out, codec_zigzag((int64_t) ((uint64_t) ratio - (uint64_t) c->ratio)));
+                c->ratio = ratio;
+                c->referred = true;
+        }
+        return put_body(out, rest, n);
 }
 
-/* A column without nulls, by what it has beside it or its reference where that is clearly better. */
-static uint8_t *put_whole(uint8_t *out, const int64_t *v, size_t n, CodecContext *c) {
-        const int64_t *reference = NULL;
-        int64_t difference[CODEC_TICKS_MAX];
+static const int64_t *whole_column(const CodecNeighbour *other, size_t n) {
+        return other->values && codec_no_nulls(other->reasons, n) ? other->values : NULL;
+}
 
+/* A column without nulls. */
+static uint8_t *put_whole(uint8_t *out, const int64_t *v, size_t n, CodecContext *c) {
         if (n < MEDIAN_SAMPLES)
                 return put_body(out, v, n);
-        if (c->reference.values && no_nulls(c->reference.reasons, n))
-                reference = c->reference.values;
-        if (!c->beside.values || !no_nulls(c->beside.reasons, n))
-                return put_scaled(out, v, reference, n, c);
-        for (size_t i = 0; i < n; i++)
-                difference[i] = (int64_t) ((uint64_t) v[i] - (uint64_t) c->beside.values[i]);
-        if (reference) {
-                int64_t left[CODEC_TICKS_MAX], ratio;
-
-                if (scaled_cost(v, reference, n, c->ratio, left, &ratio) <= sampled_cost(difference, n))
-                        return put_scaled(out, v, reference, n, c);
-        }
-        if (sampled_cost(difference, n) + MEDIAN_SAMPLES > sampled_cost(v, n))
-                return put_body(out, v, n);
-        *out++ = TAG_DIFFERENCE;
-        return put_body(out, difference, n);
+        return put_dense(out, v, n, whole_column(&c->beside, n), whole_column(&c->reference, n), c);
 }
 
 static bool same(const int64_t *values, const uint8_t *reasons, size_t n, const CodecNeighbour *beside) {
         return memcmp(values, beside->values, n * sizeof(*values)) == 0 &&
-               (reasons ? memcmp(reasons, beside->reasons, n) == 0 : no_nulls(beside->reasons, n));
+               (reasons ? memcmp(reasons, beside->reasons, n) == 0 : codec_no_nulls(beside->reasons, n));
 }
 
 /* The values under REASON_NONE, closed up. Returns how many. */
@@ -328,7 +328,7 @@ static uint8_t *put_holes(
         *out++ = TAG_NULLS_REFERENCE;
         c->referred = true;
         (void) gather(c->reference.values, reasons, n, dense_reference);
-        return n_dense > 0 ? put_scaled(out, dense, dense_reference, n_dense, c) : out;
+        return n_dense > 0 ? put_dense(out, dense, n_dense, NULL, dense_reference, c) : out;
 }
 
 static bool all_null(const uint8_t *reasons, size_t n) {
@@ -344,7 +344,7 @@ size_t codec_encode(const int64_t *values, const uint8_t *reasons, size_t n, Cod
         assert(n > 0 && n <= CODEC_TICKS_MAX);
         if (c->beside.values && same(values, reasons, n, &c->beside))
                 *out++ = TAG_SAME;
-        else if (no_nulls(reasons, n))
+        else if (!reasons || codec_no_nulls(reasons, n))
                 out = put_whole(out, values, n, c);
         else if (all_null(reasons, n)) {
                 *out++ = TAG_ALL_NULL;
