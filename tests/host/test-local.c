@@ -17,18 +17,12 @@
 #include "cstated/macro.h"
 #include "sampler/source.h"
 #include "sampler/topology.h"
+#include "tests/host/skip.h"
 #include "tests/unit/sysfs-fixture.h"
 
 #define PMU   "sys/bus/event_source/devices/msr"
 #define TURNS 50
 #define INTERVAL_NS UINT64_C(200000000)
-#define SKIP(...)                                                                                           \
-        do {                                                                                                \
-                (void) printf("SKIP: " __VA_ARGS__);                                                        \
-                (void) printf("\n");                                                                        \
-                (void) fflush(stdout);                                                                      \
-                _exit(77);                                                                                  \
-        } while (0)
 
 typedef struct Bed {
         Fixture fixture;

@@ -15,14 +15,7 @@
 #include "sampler/perf-event.h"
 #include "sampler/source.h"
 #include "sampler/topology.h"
-
-#define SKIP(...)                                                                                           \
-        do {                                                                                                \
-                (void) printf("SKIP: " __VA_ARGS__);                                                        \
-                (void) printf("\n");                                                                        \
-                (void) fflush(stdout);                                                                      \
-                _exit(77);                                                                                  \
-        } while (0)
+#include "tests/host/skip.h"
 
 typedef struct Bed {
         Sysfs *sysfs;

@@ -8,6 +8,7 @@
 
 #include "cstated/timespan.h"
 #include "tests/unit/store-context.h"
+#include "tests/unit/vfs-shim.h"
 
 int context_setup(void **state) {
         Context *c = calloc(1, sizeof(*c));
@@ -27,6 +28,25 @@ int context_teardown(void **state) {
         free(c->path);
         free(c);
         return 0;
+}
+
+int context_setup_shim(void **state) {
+        vfs_shim_install();
+        return context_setup(state);
+}
+
+int context_teardown_shim(void **state) {
+        int r = context_teardown(state);
+
+        vfs_shim_remove();
+        return r;
+}
+
+StoreFigures context_figures(Store *s) {
+        StoreFigures f;
+
+        store_figures(s, &f);
+        return f;
 }
 
 void context_use(Context *c, const char *name) {

@@ -109,39 +109,18 @@ static void ask(World *w, const char *scope, uint64_t start_us, uint64_t end_us)
         assert_int_equal(hours.info.gaps, raw.info.gaps);
 }
 
-static void vary(World *w, size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                for (uint32_t e = 0; e < 8; e++) {
-                        world_busy(w, e, 5 + (double) ((w->seq * 7 + e * 3) % 11) * 3);
-                        world_set(w, FIELD_IRQ, 0, e, (int64_t) (50 + w->seq * 13 % 29));
-                        for (uint8_t k = 1; k < 4; k++)
-                                world_set(w, FIELD_IDLE_USAGE, k, e, (int64_t) (w->seq * 5 % 17 + k));
-                }
-                for (uint32_t e = 0; e < 4; e++)
-                        world_set(w, FIELD_CORE_TEMP, 0, e, 40 + (int64_t) (w->seq % 9));
-                for (uint32_t e = 0; e < 2; e++)
-                        world_set(w, FIELD_ENERGY_PKG, 0, e, (int64_t) (16384 * 500 + w->seq % 13 * 1000000));
-                world_ticks(w, 1);
-        }
-}
-
-static void maintain(World *w) {
-        for (unsigned i = 0; i < 2000 && store_maintain(w->store, w->time_us) > 0; i++)
-                ;
-}
-
 /* More than two days are behind us; now it is asked again and again, as time goes on over more than an hour. */
 static void test_whenever_it_is_asked(void **state) {
         World *w = *state;
 
-        vary(w, 49 * HOUR_US / TICK_US);
-        maintain(w);
+        world_vary(w, 49 * HOUR_US / TICK_US);
+        world_maintain(w);
         for (uint64_t i = 0; i < 9; i++) {
                 const char *scope = i % 2 ? "package" : "system";
 
-                vary(w, 1 + i * i % 29);
+                world_vary(w, 1 + i * i % 29);
                 if (i % 3 == 0)
-                        maintain(w);
+                        world_maintain(w);
                 if (i % 4 == 3) /* a minute in two chunks, one of them open */
                         assert_int_equal(store_flush(w->store), 0);
                 ask(w, scope, BASE_US + 13 * USEC_PER_SEC + i, w->time_us);
@@ -156,8 +135,8 @@ static void test_spread(void **state) {
         World *w = *state;
         Result raw, minutes, hours;
 
-        vary(w, 50 * HOUR_US / TICK_US + 5);
-        maintain(w);
+        world_vary(w, 50 * HOUR_US / TICK_US + 5);
+        world_maintain(w);
         run(w, NULL, BASE_US + USEC_PER_SEC, w->time_us, TIER_RAW, &raw);
         run(w, NULL, BASE_US + USEC_PER_SEC, w->time_us, TIER_1M, &minutes);
         run(w, NULL, BASE_US + USEC_PER_SEC, w->time_us, TIER_1H, &hours);
@@ -171,10 +150,10 @@ static void test_minutes_in_memory(void **state) {
         Result raw, minutes;
         const char *problem;
 
-        vary(w, 7 * HOUR_US / TICK_US);
-        maintain(w);
+        world_vary(w, 7 * HOUR_US / TICK_US);
+        world_maintain(w);
         vfs_shim.fail_write = SQLITE_FULL;
-        vary(w, 20 * MINUTE_US / TICK_US);
+        world_vary(w, 20 * MINUTE_US / TICK_US);
         run(w, "system", BASE_US, w->time_us, TIER_RAW, &raw);
         run(w, "system", BASE_US, w->time_us, TIER_1M, &minutes);
         assert_in_range(raw.rows[0].count, (w->time_us - BASE_US) / TICK_US, (w->time_us - BASE_US) / TICK_US);
@@ -188,18 +167,18 @@ static void test_changes(void **state) {
         World *w = *state;
         Result raw, hours;
 
-        vary(w, 49 * HOUR_US / TICK_US);
+        world_vary(w, 49 * HOUR_US / TICK_US);
         world_change(w, world_machine());
-        vary(w, 3);
+        world_vary(w, 3);
         world_gap(w, 11 * USEC_PER_SEC);
-        vary(w, 100);
+        world_vary(w, 100);
         world_change(w, world_machine());
-        vary(w, 4);
+        world_vary(w, 4);
         for (unsigned i = 0; i < 2; i++) {
                 run(w, "system", BASE_US + 1, w->time_us, TIER_RAW, &raw);
                 run(w, "system", BASE_US + 1, w->time_us, TIER_1H, &hours);
                 expect_same(&hours, &raw, false);
-                maintain(w);
+                world_maintain(w);
         }
 }
 
@@ -218,15 +197,15 @@ static void test_clock_set_in_a_tick(void **state) {
         World *w = *state;
         Result raw, hours;
 
-        vary(w, 49 * HOUR_US / TICK_US);
-        maintain(w);
+        world_vary(w, 49 * HOUR_US / TICK_US);
+        world_maintain(w);
         set_clock(w, 5 * (int64_t) HOUR_US);
         run(w, "system", BASE_US, w->time_us, TIER_RAW, &raw);
         run(w, "system", BASE_US, w->time_us, TIER_1H, &hours);
         expect_same(&hours, &raw, false);
         assert_in_range(hours.info.samples, 49, 50);
         set_clock(w, -5 * (int64_t) HOUR_US);
-        vary(w, 2);
+        world_vary(w, 2);
         run(w, "system", BASE_US, w->time_us, TIER_RAW, &raw);
         run(w, "system", BASE_US, w->time_us, TIER_1H, &hours);
         expect_same(&hours, &raw, false);
@@ -239,15 +218,15 @@ static void test_clock_set_back(void **state) {
         uint64_t end_us;
         Result minutes[2], hours[2];
 
-        vary(w, 49 * HOUR_US / TICK_US + 7);
-        maintain(w);
+        world_vary(w, 49 * HOUR_US / TICK_US + 7);
+        world_maintain(w);
         end_us = w->time_us;
         run(w, "system", BASE_US, end_us, TIER_1M, &minutes[0]);
         run(w, "system", BASE_US, end_us, TIER_1H, &hours[0]);
         set_clock(w, -60 * (int64_t) HOUR_US);
-        vary(w, 9);
+        world_vary(w, 9);
         assert_int_equal(store_flush(w->store), 0);
-        vary(w, 1);
+        world_vary(w, 1);
         run(w, "system", BASE_US, end_us, TIER_1M, &minutes[1]);
         run(w, "system", BASE_US, end_us, TIER_1H, &hours[1]);
         assert_in_range(minutes[0].rows[0].count, 40 * HOUR_US / TICK_US, 50 * HOUR_US / TICK_US);
@@ -260,14 +239,14 @@ static void test_clock_was_ahead(void **state) {
         World *w = *state;
         Result raw, minutes, hours;
 
-        vary(w, 49 * HOUR_US / TICK_US);
+        world_vary(w, 49 * HOUR_US / TICK_US);
         set_clock(w, 1000 * (int64_t) HOUR_US);
-        vary(w, 3 * HOUR_US / TICK_US);
-        maintain(w);
+        world_vary(w, 3 * HOUR_US / TICK_US);
+        world_maintain(w);
         set_clock(w, -1003 * (int64_t) HOUR_US);
         for (uint64_t i = 0; i < 7; i++) {
-                vary(w, 1 + 37 * i);
-                maintain(w);
+                world_vary(w, 1 + 37 * i);
+                world_maintain(w);
                 run(w, "system", BASE_US, w->time_us, TIER_RAW, &raw);
                 run(w, "system", BASE_US, w->time_us, TIER_1M, &minutes);
                 run(w, "system", BASE_US, w->time_us, TIER_1H, &hours);

@@ -724,29 +724,6 @@ static void test_too_many_points(void **state) {
         assert_int_equal(refused(w, window(BASE_US, w->time_us, "metric=busy&cpu=0&step=200ms"), &error), 0);
 }
 
-/* Values that change from tick to tick, not in step with the minutes. */
-static void vary(World *w, size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                for (uint32_t e = 0; e < 8; e++) {
-                        world_busy(w, e, 5 + (double) ((w->seq * 7 + e * 3) % 11) * 3);
-                        world_set(w, FIELD_IRQ, 0, e, (int64_t) (50 + w->seq * 13 % 29));
-                        for (uint8_t k = 1; k < 4; k++)
-                                world_set(w, FIELD_IDLE_USAGE, k, e, (int64_t) (w->seq * 5 % 17 + k));
-                }
-                for (uint32_t e = 0; e < 4; e++)
-                        world_set(w, FIELD_CORE_TEMP, 0, e, 40 + (int64_t) (w->seq % 9));
-                for (uint32_t e = 0; e < 2; e++)
-                        world_set(
-                                w, FIELD_ENERGY_PKG, 0, e, (int64_t) (16384 * 500 + w->seq % 13 * 1000000));
-                world_ticks(w, 1);
-        }
-}
-
-static void maintain(World *w) {
-        for (unsigned i = 0; i < 2000 && store_maintain(w->store, w->time_us) > 0; i++)
-                ;
-}
-
 static void assert_rows_agree(const QueryRow *a, const QueryRow *b) {
         assert_ptr_equal(a->metric, b->metric);
         assert_int_equal(a->time_us, b->time_us);
@@ -770,7 +747,7 @@ static void test_minutes_agree_with_ticks(void **state) {
         World w;
 
         world_open(&w, NULL, BASE_US, 10 * USEC_PER_SEC);
-        vary(&w, 7 * 360 + 6);
+        world_vary(&w, 7 * 360 + 6);
         minutes = run(
                 &w, window(BASE_US, BASE_US + 7 * 3600 * USEC_PER_SEC,
                             "metric=busy,irq,c6,pkg_watts,core_temp&package=0&core=1&step=10m&" ALL_AGGS));
@@ -795,8 +772,8 @@ static void test_hours(void **state) {
         World w;
 
         world_open(&w, NULL, start, 60 * USEC_PER_SEC);
-        vary(&w, 2 * 24 * 60 + 60);
-        maintain(&w);
+        world_vary(&w, 2 * 24 * 60 + 60);
+        world_maintain(&w);
         hours = run(&w, window(start, start + 2 * 24 * hour,
                                 "metric=busy,irq,pkg_watts&step=1h&" ALL_AGGS "&cpu=3"));
         assert_int_equal(hours.info.tier, TIER_1H);
@@ -821,8 +798,8 @@ static void test_young(void **state) {
         World w;
 
         world_open(&w, NULL, start, 10 * USEC_PER_SEC);
-        vary(&w, 60);
-        maintain(&w);
+        world_vary(&w, 60);
+        world_maintain(&w);
         r = run(&w, window(w.time_us - 900 * USEC_PER_SEC, w.time_us, "metric=busy&cpu=0&step=10s&agg=count"));
         assert_int_equal(r.info.tier, TIER_RAW);
         assert_int_equal(r.info.step_us, 10 * USEC_PER_SEC);
@@ -841,8 +818,8 @@ static void test_expired_ticks(void **state) {
         World w;
 
         world_open_expiring(&w, BASE_US, 10 * USEC_PER_SEC, 3600 * USEC_PER_SEC, 86400 * USEC_PER_SEC);
-        vary(&w, 3 * 360);
-        maintain(&w);
+        world_vary(&w, 3 * 360);
+        world_maintain(&w);
         r = run(&w, window(BASE_US, BASE_US + 1800 * USEC_PER_SEC, "metric=busy&cpu=0&step=10s&agg=count"));
         assert_int_equal(r.info.tier, TIER_1M);
         assert_int_equal(r.info.step_us, 60 * USEC_PER_SEC);

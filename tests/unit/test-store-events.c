@@ -16,25 +16,6 @@
 #define BASE_US (472222ULL * 3600 * USEC_PER_SEC)
 #define MS      1000ULL
 
-static int setup(void **state) {
-        vfs_shim_install();
-        return context_setup(state);
-}
-
-static int teardown(void **state) {
-        int r = context_teardown(state);
-
-        vfs_shim_remove();
-        return r;
-}
-
-static StoreFigures figures_of(Store *s) {
-        StoreFigures f;
-
-        store_figures(s, &f);
-        return f;
-}
-
 typedef struct Seen {
         size_t n;
         uint64_t ids[2000], times[2000];
@@ -72,7 +53,7 @@ static void test_storm(void **state) {
         s = context_store(c);
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         syncs = vfs_shim.syncs;
-        commits = figures_of(s).commits;
+        commits = context_figures(s).commits;
         for (uint64_t i = 0; i < 180; i++) {
                 uint64_t start = BASE_US + i * USEC_PER_SEC;
 
@@ -84,9 +65,9 @@ static void test_storm(void **state) {
         }
         /* the very first one, three minutes with their ticks, and of each minute the first three seconds of events
            and the gap at its end */
-        assert_in_range(figures_of(s).commits - commits, 2, 1 + 3 + 3 * 2);
+        assert_in_range(context_figures(s).commits - commits, 2, 1 + 3 + 3 * 2);
         assert_in_range(vfs_shim.syncs - syncs, 2, 1 + 3 + 3 * 2 + 4);
-        assert_int_equal(figures_of(s).events_dropped, 3 * (1200 - EVENT_KIND_MAX));
+        assert_int_equal(context_figures(s).events_dropped, 3 * (1200 - EVENT_KIND_MAX));
         (void) store_close(s);
         assert_int_equal(context_sql(c, "SELECT count(*) FROM event WHERE kind = 'source' AND text = 'flaps'"),
                 3 * EVENT_KIND_MAX);
@@ -184,8 +165,8 @@ static void test_disk_is_full(void **state) {
         for (; n < 3600; n++)
                 assert_int_equal(
                         store_event(s, BASE_US + (n + 1) * USEC_PER_SEC, n % 2 ? "source" : "hotplug", -1, "x"), 0);
-        assert_true(figures_of(s).degraded);
-        dropped = figures_of(s).events_dropped;
+        assert_true(context_figures(s).degraded);
+        dropped = context_figures(s).events_dropped;
         assert_int_equal(dropped, n - EVENT_QUEUE_MAX);
         r = context_reader(c, s);
         seen = read_events(r, NULL, 2000);
@@ -193,7 +174,7 @@ static void test_disk_is_full(void **state) {
         free(seen);
         vfs_shim.fail_write = 0;
         assert_int_equal(store_event(s, BASE_US + 4000 * USEC_PER_SEC, "gap", -1, "after"), 0);
-        assert_false(figures_of(s).degraded);
+        assert_false(context_figures(s).degraded);
         assert_int_equal(store_event(s, BASE_US + 4100 * USEC_PER_SEC, "gap", -1, "after"), 0);
         (void) store_reader_close(r);
         (void) store_close(s);
@@ -222,7 +203,7 @@ static void test_numbers_follow_on(void **state) {
         free(away);
         vfs_shim.read_only = false;
         assert_int_equal(store_event(s, BASE_US + 60 * USEC_PER_SEC, "gap", -1, "newer"), 0);
-        assert_false(figures_of(s).degraded);
+        assert_false(context_figures(s).degraded);
         (void) store_close(s);
         assert_int_equal(context_sql(c, "SELECT count(*) FROM event"), 3);
         assert_int_equal(context_sql(c, "SELECT count(*) FROM event WHERE id = 2 AND text = 'new'"), 1);
@@ -252,16 +233,15 @@ static void test_table_is_bounded(void **state) {
         fixture_deinit(&f);
 }
 
-#define EVENT_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                EVENT_TEST(test_storm),
-                EVENT_TEST(test_one_alone),
-                EVENT_TEST(test_ticks_write_the_batch),
-                EVENT_TEST(test_disk_is_full),
-                EVENT_TEST(test_numbers_follow_on),
-                EVENT_TEST(test_table_is_bounded),
+                SHIM_TEST(test_storm),
+                SHIM_TEST(test_one_alone),
+                SHIM_TEST(test_ticks_write_the_batch),
+                SHIM_TEST(test_disk_is_full),
+                SHIM_TEST(test_numbers_follow_on),
+                SHIM_TEST(test_table_is_bounded),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,18 +23,6 @@
 
 static const FieldId fields[] = { FIELD_C6, FIELD_IRQ, FIELD_ENERGY_PKG };
 
-static int setup(void **state) {
-        vfs_shim_install();
-        return context_setup(state);
-}
-
-static int teardown(void **state) {
-        int r = context_teardown(state);
-
-        vfs_shim_remove();
-        return r;
-}
-
 static void append(Store *s, Fixture *f, uint64_t first, uint64_t last) {
         for (uint64_t i = first; i <= last; i++)
                 assert_int_equal(store_append(s, fixture_sample(f, BASE_US, i)), 0);
@@ -69,13 +57,6 @@ static void expect_ticks(Context *c, Store *live, const Fixture *f, uint64_t fir
         (void) store_reader_close(r);
 }
 
-static StoreFigures figures_of(Store *s) {
-        StoreFigures f;
-
-        store_figures(s, &f);
-        return f;
-}
-
 static void expect_integrity(Context *c) {
         assert_int_equal(
                 context_sql(c, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
@@ -95,16 +76,16 @@ static void outage(Context *c, int code, int sync_code, uint64_t after) {
         vfs_shim.fail_sync = sync_code;
         append(s, &f, 151, 450);
         (void) store_maintain(s, BASE_US + 450 * USEC_PER_SEC);
-        assert_true(figures_of(s).degraded);
-        assert_true(figures_of(s).problem[0] != '\0');
-        assert_true(figures_of(s).ring_ticks > 0);
+        assert_true(context_figures(s).degraded);
+        assert_true(context_figures(s).problem[0] != '\0');
+        assert_true(context_figures(s).ring_ticks > 0);
         expect_ticks(c, s, &f, 1, 450);
         vfs_shim.fail_write = vfs_shim.fail_sync = 0;
         append(s, &f, 451, 500);
-        assert_false(figures_of(s).degraded);
-        assert_int_equal(figures_of(s).ring_ticks, 0);
-        assert_int_equal(figures_of(s).ticks_lost, 0);
-        assert_string_equal(figures_of(s).moved_aside, "");
+        assert_false(context_figures(s).degraded);
+        assert_int_equal(context_figures(s).ring_ticks, 0);
+        assert_int_equal(context_figures(s).ticks_lost, 0);
+        assert_string_equal(context_figures(s).moved_aside, "");
         expect_ticks(c, s, &f, 1, 500);
         (void) store_close(s);
         expect_ticks(c, NULL, &f, 1, 500);
@@ -145,14 +126,14 @@ static void test_read_only_then_well(void **state) {
         vfs_shim.read_only = true;
         assert_true(store_open(&c->config, BASE_US, &s) < 0);
         assert_non_null(s);
-        assert_true(figures_of(s).degraded);
+        assert_true(context_figures(s).degraded);
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         append(s, &f, 1, 200);
-        assert_true(figures_of(s).degraded);
+        assert_true(context_figures(s).degraded);
         expect_ticks(c, s, &f, 1, 200);
         vfs_shim.read_only = false;
         append(s, &f, 201, 260);
-        assert_false(figures_of(s).degraded);
+        assert_false(context_figures(s).degraded);
         (void) store_close(s);
         expect_ticks(c, NULL, &f, 1, 260);
         fixture_deinit(&f);
@@ -190,7 +171,7 @@ static void test_directory_comes_later(void **state) {
         fixture_init(&f, 4, 1, 1);
         assert_int_equal(store_open(&c->config, BASE_US, &s), -ENOENT);
         assert_non_null(s);
-        assert_true(figures_of(s).head_problem[0] != '\0');
+        assert_true(context_figures(s).head_problem[0] != '\0');
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         append(s, &f, 1, 130);
         expect_ticks(c, s, &f, 1, 130);
@@ -198,8 +179,8 @@ static void test_directory_comes_later(void **state) {
         assert_int_equal(mkdir(dir, 0700), 0);
         free(dir);
         append(s, &f, 131, 200);
-        assert_false(figures_of(s).degraded);
-        assert_string_equal(figures_of(s).head_problem, "");
+        assert_false(context_figures(s).degraded);
+        assert_string_equal(context_figures(s).head_problem, "");
         (void) store_close(s);
         expect_ticks(c, NULL, &f, 1, 200);
         fixture_deinit(&f);
@@ -220,13 +201,13 @@ static void test_head_has_room_again(void **state) {
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         append(s, &f, 1, 130);
-        figures = figures_of(s);
+        figures = context_figures(s);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
         (void) signal(SIGXFSZ, SIG_DFL);
         assert_true(figures.head_problem[0] != '\0');
         assert_false(figures.degraded);
         append(s, &f, 131, 200);
-        assert_string_equal(figures_of(s).head_problem, "");
+        assert_string_equal(context_figures(s).head_problem, "");
         expect_ticks(c, s, &f, 1, 200);
         (void) store_close(s);
         expect_ticks(c, NULL, &f, 1, 200);
@@ -247,9 +228,9 @@ static void test_ring_is_bounded(void **state) {
         append(s, &f, 1, 61);
         vfs_shim.fail_write = SQLITE_FULL;
         append(s, &f, 62, 3000);
-        lost = figures_of(s).ticks_lost;
+        lost = context_figures(s).ticks_lost;
         assert_true(lost > 0);
-        assert_int_equal(lost + figures_of(s).ring_ticks + figures_of(s).head_ticks, 3000 - 60);
+        assert_int_equal(lost + context_figures(s).ring_ticks + context_figures(s).head_ticks, 3000 - 60);
         vfs_shim.fail_write = 0;
         (void) store_close(s);
         assert_int_equal(context_sql(c, "SELECT sum(n) FROM chunk"), 3000 - lost);
@@ -312,8 +293,8 @@ static void damaged_before_start(Context *c, const char *name, off_t at, size_t 
         s = context_store(c);
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         append(s, &f, 301, 500);
-        assert_false(figures_of(s).degraded);
-        assert_true(strstr(figures_of(s).moved_aside, ".damaged-") != NULL);
+        assert_false(context_figures(s).degraded);
+        assert_true(strstr(context_figures(s).moved_aside, ".damaged-") != NULL);
         (void) store_close(s);
         assert_int_equal(count_aside(c), before + 1);
         expect_ticks(c, NULL, &f, 301, 500);
@@ -363,7 +344,7 @@ static void test_damaged_pages(void **state) {
                         scan = store_scan_free(scan);
                         (void) store_maintain(s, BASE_US + i * USEC_PER_SEC);
                 }
-                assert_false(figures_of(s).degraded);
+                assert_false(context_figures(s).degraded);
                 assert_int_equal(store_scan_new(r, &spec, &scan), 0);
                 while (store_scan_next(scan, &b) > 0)
                         n += b->n;
@@ -408,8 +389,8 @@ static void test_damaged_while_running(void **state) {
                 if (i % 60 == 0)
                         (void) read_all(c, s);
         }
-        assert_false(figures_of(s).degraded);
-        assert_true(figures_of(s).moved_aside[0] != '\0');
+        assert_false(context_figures(s).degraded);
+        assert_true(context_figures(s).moved_aside[0] != '\0');
         assert_true(read_all(c, s) >= 240);
         (void) store_close(s);
         expect_integrity(c);
@@ -429,7 +410,7 @@ static void test_file_taken_away(void **state) {
         assert_int_equal(unlink(c->path), 0);
         (void) store_maintain(s, BASE_US + 100 * USEC_PER_SEC);
         append(s, &f, 101, 300);
-        assert_false(figures_of(s).degraded);
+        assert_false(context_figures(s).degraded);
         (void) store_close(s);
         assert_true(context_sql(c, "SELECT sum(n) FROM chunk") >= 200);
         fixture_deinit(&f);
@@ -451,22 +432,21 @@ static void test_few_damaged_files_are_kept(void **state) {
         fixture_deinit(&f);
 }
 
-#define FAULT_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                FAULT_TEST(test_disk_full),
-                FAULT_TEST(test_disk_fails),
-                FAULT_TEST(test_read_only_then_well),
-                FAULT_TEST(test_numbers_follow_on),
-                FAULT_TEST(test_directory_comes_later),
-                FAULT_TEST(test_head_has_room_again),
-                FAULT_TEST(test_ring_is_bounded),
-                FAULT_TEST(test_damaged_before_start),
-                FAULT_TEST(test_damaged_pages),
-                FAULT_TEST(test_damaged_while_running),
-                FAULT_TEST(test_file_taken_away),
-                FAULT_TEST(test_few_damaged_files_are_kept),
+                SHIM_TEST(test_disk_full),
+                SHIM_TEST(test_disk_fails),
+                SHIM_TEST(test_read_only_then_well),
+                SHIM_TEST(test_numbers_follow_on),
+                SHIM_TEST(test_directory_comes_later),
+                SHIM_TEST(test_head_has_room_again),
+                SHIM_TEST(test_ring_is_bounded),
+                SHIM_TEST(test_damaged_before_start),
+                SHIM_TEST(test_damaged_pages),
+                SHIM_TEST(test_damaged_while_running),
+                SHIM_TEST(test_file_taken_away),
+                SHIM_TEST(test_few_damaged_files_are_kept),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

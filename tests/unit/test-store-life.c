@@ -41,13 +41,6 @@ static void maintain(Store *s, uint64_t now_us) {
         fail_msg("maintenance never ends");
 }
 
-static StoreFigures figures_of(Store *s) {
-        StoreFigures f;
-
-        store_figures(s, &f);
-        return f;
-}
-
 /* Reads on from the tick after *seq; every value is checked. 0: end. */
 static int check_next(StoreScan *scan, const Fixture *f, uint64_t *seq) {
         const StoreBlock *b;
@@ -275,7 +268,7 @@ static void test_slow_reader(void **state) {
         while (next < 20000 && (code = check_next(scan, &f, &seq)) > 0) {
                 append(s, &f, next, next + 599);
                 next += 600;
-                most = MAX(most, figures_of(s).wal_bytes);
+                most = MAX(most, context_figures(s).wal_bytes);
         }
         while ((code = check_next(scan, &f, &seq)) > 0)
                 ;
@@ -304,12 +297,12 @@ static void test_reader_that_stays(void **state) {
         assert_int_equal(sqlite3_prepare_v2(db, "SELECT * FROM chunk", -1, &q, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_step(q), SQLITE_ROW);
         append(s, &f, 301, 16000);
-        assert_false(figures_of(s).degraded);
-        assert_true(figures_of(s).wal_bytes > 12u << 20);
+        assert_false(context_figures(s).degraded);
+        assert_true(context_figures(s).wal_bytes > 12u << 20);
         assert_int_equal(sqlite3_finalize(q), SQLITE_OK);
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
         append(s, &f, 16001, 16200);
-        assert_true(figures_of(s).wal_bytes < 12u << 20);
+        assert_true(context_figures(s).wal_bytes < 12u << 20);
         (void) store_close(s);
         assert_int_equal(check_all(c, NULL, &f, 1), 16200);
         fixture_deinit(&f);
@@ -334,9 +327,9 @@ static void test_retention_by_age(void **state) {
         }
         assert_int_equal(store_flush(s), 0);
         maintain(s, BASE_US + 4 * HOUR_US + 1);
-        assert_in_range(figures_of(s).tier[TIER_RAW].rows, 10, 11);
-        assert_in_range(figures_of(s).tier[TIER_1M].rows, 60, 61);
-        assert_in_range(figures_of(s).tier[TIER_1H].rows, 2, 3);
+        assert_in_range(context_figures(s).tier[TIER_RAW].rows, 10, 11);
+        assert_in_range(context_figures(s).tier[TIER_1M].rows, 60, 61);
+        assert_in_range(context_figures(s).tier[TIER_1H].rows, 2, 3);
         assert_int_equal(context_sql(c, "SELECT count(*) FROM cpu_1m") % 3, 0);
         assert_in_range(context_sql(c, "SELECT count(*) FROM cpu_1m"), 180, 183);
         (void) store_close(s);
@@ -355,15 +348,15 @@ static void test_retention_by_size(void **state) {
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
         append(s, &f, 1, 6000);
         maintain(s, BASE_US + 6000 * USEC_PER_SEC);
-        oldest = figures_of(s).tier[TIER_RAW].oldest_us;
+        oldest = context_figures(s).tier[TIER_RAW].oldest_us;
         assert_true(oldest > BASE_US);
-        assert_true(figures_of(s).tier[TIER_RAW].rows > 10);
+        assert_true(context_figures(s).tier[TIER_RAW].rows > 10);
         assert_true(context_sql(c, "SELECT (SELECT page_count FROM pragma_page_count) - freelist_count"
                                    " FROM pragma_freelist_count") *
                             4096 <=
                     2 << 20);
         /* minutes outlive raw ticks */
-        assert_int_equal(figures_of(s).tier[TIER_1M].oldest_us, BASE_US);
+        assert_int_equal(context_figures(s).tier[TIER_1M].oldest_us, BASE_US);
         (void) store_close(s);
         fixture_deinit(&f);
 }
@@ -387,7 +380,7 @@ static void test_backlog_drains_in_pieces(void **state) {
         c->config.minute_retention_usec = 60 * USEC_PER_SEC;
         s = context_store(c);
         assert_int_equal(store_set_machine(s, f.machine, BASE_US), 0);
-        before = figures_of(s).bytes;
+        before = context_figures(s).bytes;
         rows = (uint64_t) context_sql(c, "SELECT count(*) FROM cpu_1m");
         assert_true(rows >= 64 * 200);
         for (uint64_t i = 12001; more > 0; i++) {
@@ -404,14 +397,14 @@ static void test_backlog_drains_in_pieces(void **state) {
                 rows = left;
                 assert_true(i < 14000);
         }
-        assert_int_equal(figures_of(s).ticks_lost, 0);
+        assert_int_equal(context_figures(s).ticks_lost, 0);
         assert_in_range(most, 64, 64 * 20);
         assert_in_range(rows, 0, 64 * 30);
         assert_in_range(most_reads, 1, 300); /* pages, of 800 with old rows */
         (void) store_close(s);
         (void) context_sql(c, "PRAGMA wal_checkpoint(TRUNCATE)");
         s = context_store(c);
-        assert_true(figures_of(s).bytes < before);
+        assert_true(context_figures(s).bytes < before);
         (void) store_close(s);
         vfs_shim_remove();
         fixture_deinit(&f);
@@ -471,7 +464,7 @@ static void test_clock_far_ahead(void **state) {
                 s = start_store(c, &f, ahead);
                 append_minutes(s, &f, ahead, k * 400 + 1, (k + 1) * 400);
                 maintain(s, ahead + (k + 1) * 400 * MINUTE_US);
-                assert_in_range(figures_of(s).clock_ahead_us, 10 * 364 * 24 * HOUR_US, 10 * 366 * 24 * HOUR_US);
+                assert_in_range(context_figures(s).clock_ahead_us, 10 * 364 * 24 * HOUR_US, 10 * 366 * 24 * HOUR_US);
                 (void) store_close(s);
         }
         for (size_t i = 0; i < ARRAY_SIZE(counts); i++) /* the fourth hour is over now, and has its row */
@@ -481,7 +474,7 @@ static void test_clock_far_ahead(void **state) {
         append_minutes(s, &f, right, 1, 1);
         assert_int_equal(store_flush(s), 0);
         maintain(s, right + MINUTE_US);
-        assert_int_equal(figures_of(s).clock_ahead_us, 0);
+        assert_int_equal(context_figures(s).clock_ahead_us, 0);
         for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
                 assert_in_range(context_sql(c, counts[i]), before[i] - 1, before[i] + 1);
         append_minutes(s, &f, right, 2, 3 * 60);
@@ -514,12 +507,12 @@ static void test_off_for_a_year(void **state) {
         assert_int_equal(context_sql(c, old), before);
         s = start_store(c, &f, back);
         append_minutes(s, &f, back, 23 * 60 + 1, 24 * 60 - 1);
-        assert_true(figures_of(s).clock_ahead_us > 0);
+        assert_true(context_figures(s).clock_ahead_us > 0);
         assert_int_equal(context_sql(c, old), before);
         /* a restart may forget an hour of the day; no maintenance here */
-        for (last = 24 * 60 - 1; last < 25 * 60 + 2 && figures_of(s).clock_ahead_us > 0; last++)
+        for (last = 24 * 60 - 1; last < 25 * 60 + 2 && context_figures(s).clock_ahead_us > 0; last++)
                 append_minutes(s, &f, back + last * MINUTE_US, 1, 1);
-        assert_int_equal(figures_of(s).clock_ahead_us, 0);
+        assert_int_equal(context_figures(s).clock_ahead_us, 0);
         for (int more = 1; more > 0; steps++) {
                 left = context_sql(c, old);
                 more = store_maintain(s, back + last * MINUTE_US);
@@ -527,7 +520,7 @@ static void test_off_for_a_year(void **state) {
         }
         assert_true(steps > 5);
         assert_int_equal(context_sql(c, old), 0);
-        assert_in_range(figures_of(s).tier[TIER_RAW].rows, 2 * 60 - 2, 2 * 60 + 62);
+        assert_in_range(context_figures(s).tier[TIER_RAW].rows, 2 * 60 - 2, 2 * 60 + 62);
         (void) store_close(s);
         fixture_deinit(&f);
 }
@@ -546,7 +539,7 @@ static void test_size_under_a_wrong_clock(void **state) {
         for (uint64_t i = 1; i <= 4000; i++)
                 assert_int_equal(store_append(s, fixture_sample(&f, ahead, i)), 0);
         maintain(s, ahead + 4000 * USEC_PER_SEC);
-        assert_true(figures_of(s).clock_ahead_us > 0);
+        assert_true(context_figures(s).clock_ahead_us > 0);
         assert_true(context_sql(c, "SELECT (page_count - freelist_count) * 4096 FROM pragma_page_count,"
                                    " pragma_freelist_count") <= 1 << 20);
         (void) store_close(s);

@@ -19,18 +19,6 @@
 #define MINUTE_US (60 * USEC_PER_SEC)
 #define BASE_US   (472222ULL * 60 * MINUTE_US)
 
-static int setup(void **state) {
-        vfs_shim_install();
-        return context_setup(state);
-}
-
-static int teardown(void **state) {
-        int r = context_teardown(state);
-
-        vfs_shim_remove();
-        return r;
-}
-
 static uint64_t next_random(uint64_t *state) {
         *state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
         return *state >> 33;
@@ -320,22 +308,21 @@ static void test_one_more_after_all(void **state) {
         fixture_deinit(&f);
 }
 
-#define POWER_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                POWER_TEST(test_on_the_minute),
-                POWER_TEST(test_between),
-                POWER_TEST(test_just_after_the_minute),
-                POWER_TEST(test_on_both_sides),
-                POWER_TEST(test_fast),
-                POWER_TEST(test_slow),
-                POWER_TEST(test_slowest),
-                POWER_TEST(test_durable_head),
-                POWER_TEST(test_durable_head_fast),
-                POWER_TEST(test_a_commit_a_minute),
-                POWER_TEST(test_durable_head_costs),
-                POWER_TEST(test_one_more_after_all),
+                SHIM_TEST(test_on_the_minute),
+                SHIM_TEST(test_between),
+                SHIM_TEST(test_just_after_the_minute),
+                SHIM_TEST(test_on_both_sides),
+                SHIM_TEST(test_fast),
+                SHIM_TEST(test_slow),
+                SHIM_TEST(test_slowest),
+                SHIM_TEST(test_durable_head),
+                SHIM_TEST(test_durable_head_fast),
+                SHIM_TEST(test_a_commit_a_minute),
+                SHIM_TEST(test_durable_head_costs),
+                SHIM_TEST(test_one_more_after_all),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

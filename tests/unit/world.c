@@ -190,6 +190,28 @@ void world_ticks(World *w, size_t n) {
         }
 }
 
+void world_vary(World *w, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                for (uint32_t e = 0; e < 8; e++) {
+                        world_busy(w, e, 5 + (double) ((w->seq * 7 + e * 3) % 11) * 3);
+                        world_set(w, FIELD_IRQ, 0, e, (int64_t) (50 + w->seq * 13 % 29));
+                        for (uint8_t k = 1; k < 4; k++)
+                                world_set(w, FIELD_IDLE_USAGE, k, e, (int64_t) (w->seq * 5 % 17 + k));
+                }
+                for (uint32_t e = 0; e < 4; e++)
+                        world_set(w, FIELD_CORE_TEMP, 0, e, 40 + (int64_t) (w->seq % 9));
+                for (uint32_t e = 0; e < 2; e++)
+                        world_set(
+                                w, FIELD_ENERGY_PKG, 0, e, (int64_t) (16384 * 500 + w->seq % 13 * 1000000));
+                world_ticks(w, 1);
+        }
+}
+
+void world_maintain(World *w) {
+        for (unsigned i = 0; i < 2000 && store_maintain(w->store, w->time_us) > 0; i++)
+                ;
+}
+
 void world_gap(World *w, uint64_t n_us) {
         w->time_us += n_us;
         w->sample.h.epoch++;

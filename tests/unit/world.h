@@ -43,6 +43,10 @@ void world_null(World *w, FieldId f, uint8_t instance, uint32_t e, Reason r);
 void world_busy(World *w, uint32_t cpu, double percent);
 /* n ticks of step_us. */
 void world_ticks(World *w, size_t n);
+/* n ticks whose values change from one to the next, not in step with the minutes. */
+void world_vary(World *w, size_t n);
+/* Lets the store finish what it has to do at rest. */
+void world_maintain(World *w);
 /* n_us without a tick, after which a new epoch begins. */
 void world_gap(World *w, uint64_t n_us);
 
